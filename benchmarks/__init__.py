@@ -1,0 +1,1 @@
+"""Benchmarks of functrans against other libraries and against hand-written NumPy."""

@@ -1,0 +1,1 @@
+"""What every other room knows: primitives, levels, tracers, shapes, pytrees and errors."""

@@ -1,0 +1,114 @@
+"""Levels: who handles this call?
+
+Every running transform is an `Interpreter` with a level, one higher than the one around it. The
+tracers it makes carry it. A call goes to the interpreter of the highest level among its arguments,
+for which values of lower levels are constants; this alone rules out perturbation confusion.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from functrans.core import errors
+
+
+class _Running(threading.local):
+    """The interpreters at work in this thread, outermost first."""
+
+    def __init__(self) -> None:
+        self.stack: list[Interpreter] = []
+
+
+_running = _Running()
+
+
+class Interpreter:
+    """One meaning of the primitives, at one level, for the duration of a `with` block."""
+
+    __slots__ = ("closed", "function", "level")
+
+    transform = "a transform"
+    differentiates = False
+    axis_name: Any = None
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        self.function = function
+        self.closed = False
+        stack = _running.stack
+        self.level: int = stack[-1].level + 1 if stack else 1
+
+    def __enter__(self) -> Any:
+        _running.stack.append(self)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.closed = True
+        stack = _running.stack
+        while stack.pop() is not self:  # a generator that was abandoned may have left its own
+            pass
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Apply a primitive to arguments of which at least one is this interpreter's tracer."""
+        raise NotImplementedError
+
+    # Elementwise calls of one and two arguments are most of the calls there are; interpreters
+    # may answer them faster.
+
+    def process1(self, primitive: Any, x: Any) -> Any:
+        return self.process(primitive, (x,), {})
+
+    def process2(self, primitive: Any, x: Any, y: Any) -> Any:
+        return self.process(primitive, (x, y), {})
+
+    def concrete(self, tracer: Any) -> Any:
+        """The plain value that Python control flow may look at."""
+        raise NotImplementedError
+
+    def escaped(self, *_: object) -> Any:
+        """Raise the error for a tracer that outlived this interpreter."""
+        where = "" if self.function is None else f" while {errors.describe(self.function)} ran"
+        raise errors.EscapedTracerError(
+            f"a traced value is used after the transform that made it has finished, at "
+            f"{errors.user_location()}. It was made by {self.transform}{where}, and was kept in a "
+            "global, a closure, an attribute or a generator. Return it from the function instead "
+            "(has_aux=True carries extra results out as plain values)."
+        )
+
+
+class Tracer:
+    """A stand-in for an array: what every interpreter's own kind of tracer has in common.
+
+    The operators, methods and protocols are in `functrans.core.tracer.ArrayTracer`; this class
+    only says that a tracer belongs to an interpreter, which is all that dispatch needs.
+    """
+
+    __slots__ = ("interpreter",)
+
+    interpreter: Any
+
+
+def running_interpreters() -> list[Interpreter]:
+    """The interpreters at work in this thread, outermost first."""
+    return _running.stack
+
+
+def named_axis(name: Any) -> Any:
+    """The running `vmap` that has this axis name."""
+    for interpreter in reversed(_running.stack):
+        if name is not None and interpreter.axis_name == name:
+            return interpreter
+    known = [repr(i.axis_name) for i in _running.stack if i.axis_name is not None]
+    hint = f"the names in use are {', '.join(known)}" if known else "no running axis has a name"
+    raise errors.AxisNameError(
+        f"no running vmap has an axis named {name!r}, at {errors.user_location()}: {hint}. Call "
+        f"the function inside vmap(..., axis_name={name!r})."
+    )
+
+
+def concrete(value: Any) -> Any:
+    """The plain value behind a tracer of any depth, for a Python branch to look at."""
+    while isinstance(value, Tracer):
+        value = value.interpreter.concrete(value)
+    return value

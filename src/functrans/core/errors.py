@@ -1,0 +1,129 @@
+"""Every error a user can meet, and the helpers that point at the user's own code.
+
+Each class is a `FunctransError` and also the built-in exception that NumPy users would expect, so
+`except TypeError` keeps working. A message says what happened, where, and what to do instead.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NUMPY_FOLDER = os.path.dirname(os.path.abspath(sys.modules["numpy"].__file__ or "")) + os.sep
+
+
+class FunctransError(Exception):
+    """The base of every error that functrans raises on purpose.
+
+    Examples
+    --------
+    >>> import functrans
+    >>> try:
+    ...     functrans.grad(lambda x: x)([1, 2])
+    ... except functrans.errors.FunctransError as error:
+    ...     print(type(error).__name__)
+    InputTypeError
+    """
+
+
+class OutputShapeError(FunctransError, TypeError):
+    """`grad` of a function whose output is not one scalar."""
+
+
+class OutputTypeError(FunctransError, TypeError):
+    """`grad` of a function whose output is complex, integer, or no number at all."""
+
+
+class InputTypeError(FunctransError, TypeError):
+    """An argument that a transform cannot work on, such as `grad` of an integer argument."""
+
+
+class ArgnumsError(FunctransError, ValueError):
+    """`argnums` that names an argument which was not passed."""
+
+
+class MappedAxisError(FunctransError, ValueError):
+    """`in_axes` or `out_axes` that do not fit the values, or axis sizes that differ."""
+
+
+class TangentError(FunctransError, TypeError):
+    """Tangents or cotangents that do not match the values they belong to."""
+
+
+class ArrayConversionError(FunctransError, TypeError):
+    """`np.array` or `np.asarray` of a traced value."""
+
+
+class AssignmentError(FunctransError, TypeError):
+    """Assignment of a traced value into a plain array."""
+
+
+class EscapedTracerError(FunctransError, RuntimeError):
+    """A traced value used after the transform that made it has finished."""
+
+
+class MissingRuleError(FunctransError, NotImplementedError, TypeError):
+    """A NumPy function or a transform for which a primitive has no rule."""
+
+
+class StagingError(FunctransError, TypeError):
+    """Code that needs a concrete value while a function is being staged to a graph."""
+
+
+class AxisNameError(FunctransError, NameError):
+    """A collective over an axis name that no running `vmap` has, or has twice."""
+
+
+class LaneError(FunctransError, ValueError):
+    """Lanes of a `vmap` that took different Python branches and cannot be put together again."""
+
+
+class GraphError(FunctransError, ValueError):
+    """A graph that breaks its own rules, or is called with arguments it was not traced for."""
+
+
+class LinearityError(FunctransError, ValueError):
+    """`linear_transpose` of a function that is not linear."""
+
+
+class DerivativeWarning(UserWarning):
+    """A derivative is lost: `float(x)` of a value that is being differentiated."""
+
+
+def user_frame() -> Any:
+    """The innermost frame that is neither functrans' own nor NumPy's; None if there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        # Frames of NumPy and ours are not what the user wrote; "<...>" is the NumPy dispatcher.
+        if not file.startswith((_PACKAGE_FOLDER, _NUMPY_FOLDER)) and file != "<__array_function__ internals>":
+            return frame
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def user_location() -> str:
+    """Where in the user's code we are, as `file, line n, in f: source` ready for a message."""
+    frame = user_frame()
+    if frame is None:
+        return "an unknown place"
+    code = frame.f_code
+    text = linecache.getline(code.co_filename, frame.f_lineno).strip()
+    place = f"{os.path.basename(code.co_filename)}, line {frame.f_lineno}, in {code.co_name}"
+    return f"{place}: `{text}`" if text else place
+
+
+def describe(function: Callable[..., Any]) -> str:
+    """A user's function as a message names it: `loss` (model.py, line 12)."""
+    name = getattr(function, "__name__", None) or type(function).__name__
+    inner = function
+    while hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return f"`{name}`"
+    return f"`{name}` ({os.path.basename(code.co_filename)}, line {code.co_firstlineno})"

@@ -1,0 +1,92 @@
+"""Primitive: a name, and the slots its rules hang on.
+
+The slots, with `params` the keyword parameters of the call (never traced):
+
+impl(*args, **params)                    the NumPy evaluation
+jvp(out, args, tangents, params)         the tangent of `out`; a tangent of None stands for zero
+vjp(mask, out, args, params)             (pull, saved) for the arguments whose bit is set in mask;
+                                         pull(cotangent, saved) is a tuple with one cotangent for
+                                         each of these arguments, or the bare one if there is one
+batch(primitive, args, batched, size, params)
+                                         the call on arguments whose first axis is the hidden one
+                                         where `batched`; the result's first axis is the hidden one
+shape(specs, params)                     the ArraySpec of the result
+
+A primitive with `jvp` and `vjp` both None is constant: it has no derivative, and differentiating
+interpreters return its plain result. A primitive with `outputs` > 0 returns a tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functrans.core.dispatch import Tracer
+
+Rule = Callable[..., Any]
+
+
+class Primitive:
+    """One word of the vocabulary that every interpreter understands."""
+
+    __slots__ = ("batch", "impl", "jvp", "name", "outputs", "shape", "vjp")
+
+    def __init__(
+        self,
+        name: str,
+        impl: Rule,
+        *,
+        batch: Rule,
+        shape: Rule,
+        jvp: Rule | None = None,
+        vjp: Rule | None = None,
+        outputs: int = 0,
+    ) -> None:
+        self.name = name
+        self.impl = impl
+        self.jvp = jvp
+        self.vjp = vjp
+        self.batch = batch
+        self.shape = shape
+        self.outputs = outputs
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Hand the call to the interpreter of the highest level among the arguments."""
+        top = None
+        for arg in args:
+            if isinstance(arg, Tracer):
+                interpreter = arg.interpreter
+                if top is None or interpreter.level > top.level:
+                    top = interpreter
+        if top is None:
+            return self.impl(*args, **params)
+        return top.process(self, args, params)
+
+
+class Elementwise(Primitive):
+    """A primitive that works entry by entry, with NumPy's broadcasting.
+
+    `partials` holds one derivative per argument, and `rules[mask]` what the tape needs when the
+    arguments in `mask` are being differentiated: (save, pull, positions), or None if no derivative
+    flows. See `functrans.ops.families.elementwise`, which builds both from one table entry.
+    """
+
+    __slots__ = ("partials", "rules")
+
+    partials: tuple[Any, ...]
+    rules: tuple[Any, ...]
+
+
+class Collective(Primitive):
+    """A primitive across the lanes of the `vmap` whose name is its parameter `axis_name`.
+
+    `collect(value)` is its meaning there: `value` has the lanes as first axis, and the result is the
+    same for all lanes. The other slots say what it means to everyone else.
+    """
+
+    __slots__ = ("collect",)
+
+    collect: Rule

@@ -1,0 +1,1 @@
+"""The intermediate graph: data, checks and printing."""

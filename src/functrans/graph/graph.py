@@ -1,0 +1,182 @@
+"""Graph: a program as data, a list of equations in order with typed inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.shapes import ArraySpec, cast, shape_of, spec_of
+from functrans.core.evaluate import run_equations
+from functrans.graph.printing import format_graph
+
+
+class Variable:
+    """A name for one value in a graph. Its identity is its name; printing chooses letters."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: ArraySpec) -> None:
+        self.spec = spec
+
+    def __repr__(self) -> str:
+        return f"<variable {self.spec}>"
+
+
+class Equation:
+    """One application of a primitive: outputs = primitive(*inputs, **params)."""
+
+    __slots__ = ("inputs", "outputs", "params", "primitive")
+
+    def __init__(
+        self,
+        primitive: Any,
+        inputs: tuple[Variable, ...],
+        params: dict[str, Any],
+        outputs: tuple[Variable, ...],
+    ) -> None:
+        self.primitive = primitive
+        self.inputs = inputs
+        self.params = params
+        self.outputs = outputs
+
+
+class Graph:
+    """A traced function: typed inputs, constants, equations in order, outputs.
+
+    Call it with the arguments that the traced function takes (of the same structure, shapes and
+    dtypes). It runs on arrays, and under every transform.
+
+    Examples
+    --------
+    >>> import numpy as np, functrans
+    >>> graph = functrans.make_graph(lambda x: np.sin(x) * 2.0)(np.ones(3))
+    >>> print(graph)
+    graph(x: float64[3]) -> float64[3]:
+        a: float64[3] = sin(x)
+        b: float64[3] = multiply(a, 2.0)
+        return b
+    >>> graph(np.zeros(3))
+    array([0., 0., 0.])
+    """
+
+    __slots__ = ("constants", "equations", "in_tree", "input_names", "inputs", "out_tree", "outputs")
+
+    def __init__(
+        self,
+        inputs: list[Variable],
+        constants: dict[Variable, Any],
+        equations: list[Equation],
+        outputs: list[Variable],
+        in_tree: Any = None,
+        out_tree: Any = None,
+        input_names: list[str] | None = None,
+    ) -> None:
+        self.inputs = inputs
+        self.constants = constants
+        self.equations = equations
+        self.outputs = outputs
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.input_names = input_names
+
+    def __str__(self) -> str:
+        return format_graph(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Graph of {len(self.equations)} equations: ({', '.join(str(v.spec) for v in self.inputs)})"
+            f" -> ({', '.join(str(v.spec) for v in self.outputs)})>"
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the structure, shapes and dtypes that were traced."""
+        leaves, structure = tree.flatten((args, kwargs))
+        if self.in_tree is not None and structure != self.in_tree:
+            raise errors.GraphError(
+                f"the graph was traced for arguments of structure {self.in_tree}, but was called "
+                f"with {structure}. Call it like the function it was made from, or trace again."
+            )
+        results = self.run(leaves)
+        return results if self.out_tree is None else tree.unflatten(self.out_tree, results)
+
+    def run(self, leaves: list[Any]) -> list[Any]:
+        """Run on flat inputs and return flat outputs."""
+        if len(leaves) != len(self.inputs):
+            raise errors.GraphError(
+                f"the graph has {len(self.inputs)} inputs, but was given {len(leaves)} values."
+            )
+        environment: dict[Variable, Any] = dict(self.constants)
+        for k, (variable, leaf) in enumerate(zip(self.inputs, leaves, strict=True)):
+            environment[variable] = _fitting(leaf, variable.spec, k)
+        run_equations(self.equations, environment)
+        return [environment[variable] for variable in self.outputs]
+
+    def check(self) -> None:
+        """Raise GraphError unless every variable is defined once, before its use, and well typed."""
+        defined: set[Variable] = set()
+
+        def define(variable: Variable, what: str) -> None:
+            if variable in defined:
+                raise errors.GraphError(f"{what} defines a variable that is already defined.")
+            defined.add(variable)
+
+        def use(variable: Variable, what: str) -> None:
+            if variable not in defined:
+                raise errors.GraphError(f"{what} uses a variable before it is defined.")
+
+        for variable in self.inputs:
+            define(variable, "the inputs")
+        for variable, value in self.constants.items():
+            define(variable, "the constants")
+            if spec_of(value) != variable.spec:
+                raise errors.GraphError(
+                    f"a constant is declared {variable.spec} but holds {spec_of(value)}."
+                )
+        for number, equation in enumerate(self.equations):
+            what = f"equation {number} ({equation.primitive.name})"
+            for variable in equation.inputs:
+                use(variable, what)
+            specs = tuple(variable.spec for variable in equation.inputs)
+            try:
+                found = equation.primitive.shape(specs, equation.params)
+            except (TypeError, ValueError, IndexError) as error:
+                raise errors.GraphError(f"{what} cannot take {specs}: {error}") from error
+            found = tuple(found) if equation.primitive.outputs else (found,)
+            declared = tuple(variable.spec for variable in equation.outputs)
+            if found != declared:
+                raise errors.GraphError(f"{what} is declared {declared} but gives {found}.")
+            for variable in equation.outputs:
+                define(variable, what)
+        for variable in self.outputs:
+            use(variable, "the outputs")
+
+
+def _fitting(value: Any, spec: ArraySpec, position: int) -> Any:
+    """The value as an input of this spec; weak and strong scalars of one dtype stand for each other."""
+    if not tree.is_array(value) or shape_of(value) != spec.shape:
+        found = spec_of(value) if tree.is_array(value) else type(value).__name__
+        raise errors.GraphError(f"input {position} was traced as {spec}, but is {found}.")
+    given = spec_of(value)
+    if given.dtype != spec.dtype and not given.weak:
+        raise errors.GraphError(f"input {position} was traced as {spec}, but is {given}.")
+    if spec.weak and isinstance(value, (np.ndarray, np.generic)):
+        return value.item()
+    if given.weak and not spec.weak:
+        return cast(value, spec.dtype)
+    return value
+
+
+def trace_names(function: Callable[..., Any], args: Any, kwargs: Any) -> list[str]:
+    """A name for every input leaf: the parameter's own name where the leaf is the whole argument."""
+    code = getattr(function, "__code__", None)
+    parameters = code.co_varnames[: code.co_argcount] if code is not None else ()
+    names = []
+    for k, arg in enumerate(args):
+        parameter = parameters[k] if k < len(parameters) else f"arg{k}"
+        names += [parameter + path for path in tree.paths(arg)]
+    for key in sorted(kwargs):
+        names += [key + path for path in tree.paths(kwargs[key])]
+    return names

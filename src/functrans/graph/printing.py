@@ -1,0 +1,72 @@
+"""Graphs as text that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, product
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Tracer
+
+
+def _letters(taken: set[str]) -> Iterator[str]:
+    """a, b, ..., z, aa, ab, ... without the names that are taken."""
+    for length in count(1):
+        for letters in product(ascii_lowercase, repeat=length):
+            name = "".join(letters)
+            if name not in taken:
+                yield name
+
+
+def _readable(name: str) -> str:
+    """params['w'][0] as an identifier: params_w_0."""
+    kept = "".join(c if c.isalnum() or c == "_" else " " for c in name)
+    return "_".join(kept.split()) or "x"
+
+
+def format_graph(graph: Any) -> str:
+    """The graph as `graph(inputs) -> types:` and one line for each equation."""
+    names: dict[Any, str] = {}
+    wanted = graph.input_names or ["x"] * len(graph.inputs)
+    for variable, name in zip(graph.inputs, wanted, strict=True):
+        base = _readable(name)
+        number = count(2)
+        unique = base
+        while unique in names.values():
+            unique = f"{base}{next(number)}"
+        names[variable] = unique
+    letters = _letters(set(names.values()))
+    arrays = []
+    for variable, value in graph.constants.items():
+        if np.ndim(value) == 0 and not isinstance(value, Tracer):
+            names[variable] = repr(value.item() if isinstance(value, np.generic) else value)
+        else:
+            names[variable] = f"constant{len(arrays)}"
+            arrays.append(f"    {names[variable]}: {variable.spec}")
+    header = ", ".join(f"{names[v]}: {v.spec}" for v in graph.inputs)
+    results = ", ".join(str(v.spec) for v in graph.outputs)
+    lines = [f"graph({header}) -> {results}:", *arrays]
+    for equation in graph.equations:
+        for variable in equation.outputs:
+            names[variable] = next(letters)
+        left = ", ".join(f"{names[v]}: {v.spec}" for v in equation.outputs)
+        arguments = [names[v] for v in equation.inputs]
+        arguments += [f"{key}={_param(value)}" for key, value in equation.params.items()]
+        lines.append(f"    {left} = {equation.primitive.name}({', '.join(arguments)})")
+    lines.append(f"    return {', '.join(names[v] for v in graph.outputs)}")
+    return "\n".join(lines)
+
+
+def _param(value: Any) -> str:
+    if isinstance(value, tuple):
+        inner = ", ".join(map(_param, value))
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, slice):
+        ends = ["" if end is None else str(end) for end in (value.start, value.stop)]
+        return ":".join(ends) + ("" if value.step is None else f":{value.step}")
+    if value is Ellipsis:
+        return "..."
+    return str(value)

@@ -1,0 +1,1 @@
+"""One file per meaning of the primitives: evaluate, dual, tape, batch, stage."""

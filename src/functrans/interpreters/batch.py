@@ -1,0 +1,149 @@
+"""Batching: every value has a hidden first axis, one lane for each example.
+
+Python branches work. When a branch asks for one value and the lanes disagree, the largest group of
+lanes that agree goes on; the others are put aside, to be run again by the transform (`pending`).
+From then on the run is about fewer lanes: values made earlier are narrowed when they are next used.
+So every distinct path through the user's function is run once, and never more often than a loop
+over lanes would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors
+from functrans.core.dispatch import Interpreter, concrete
+from functrans.core.primitive import Collective
+from functrans.core.shapes import dtype_of
+from functrans.core.tracer import ArrayTracer
+
+
+class BatchTracer(ArrayTracer):
+    """A value with a hidden first axis, for the lanes that were left at `epoch`."""
+
+    __slots__ = ("epoch", "value")
+
+    def __init__(self, interpreter: Batch, value: Any) -> None:
+        self.interpreter = interpreter
+        self.value = value
+        self.epoch = interpreter.epoch
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape[1:]  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return dtype_of(self.value)
+
+    def describe_value(self) -> str:
+        return f"{self.value.shape[0]} lanes of {self.value!r}"
+
+
+class Batch(Interpreter):
+    """Runs primitives on all lanes at once by their batching rules."""
+
+    __slots__ = ("axis_name", "epoch", "lanes", "pending", "selections", "size", "total")
+
+    transform = "vmap"
+
+    def __init__(
+        self,
+        lanes: np.ndarray[Any, Any],
+        total: int,
+        axis_name: Any = None,
+        function: Callable[..., Any] | None = None,
+    ) -> None:
+        super().__init__(function)
+        self.lanes = lanes  # of all lanes, those that this run is about
+        self.size = len(lanes)
+        self.total = total
+        self.axis_name = axis_name
+        self.epoch = 0
+        self.selections: list[np.ndarray[Any, Any]] = []  # one for each narrowing
+        self.pending: list[np.ndarray[Any, Any]] = []
+
+    def hidden(self, tracer: BatchTracer) -> Any:
+        """The value of a tracer for the lanes that are left now."""
+        if tracer.epoch != self.epoch:
+            chosen = self.selections[tracer.epoch]
+            for selection in self.selections[tracer.epoch + 1 :]:
+                chosen = chosen[selection]
+            tracer.value = tracer.value[chosen]
+            tracer.epoch = self.epoch
+        return tracer.value
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if self.closed:
+            self.escaped()
+        values, batched = [], []
+        for arg in args:
+            if type(arg) is BatchTracer and arg.interpreter is self:
+                values.append(self.hidden(arg))
+                batched.append(True)
+            else:
+                values.append(arg)
+                batched.append(False)
+        if type(primitive) is Collective and params["axis_name"] == self.axis_name:
+            self.require_all_lanes(primitive.name)
+            return primitive.collect(values[0])
+        out = primitive.batch(primitive, tuple(values), tuple(batched), self.size, params)
+        if primitive.outputs:
+            return tuple(BatchTracer(self, each) for each in out)
+        return BatchTracer(self, out)
+
+    def process2(self, primitive: Any, x: Any, y: Any) -> Any:
+        # The common case needs no lining up: equal ranks, or a scalar beside a batch.
+        if type(x) is BatchTracer and x.interpreter is self:
+            x_value = self.hidden(x)
+            if type(y) is BatchTracer and y.interpreter is self:
+                y_value = self.hidden(y)
+                if x_value.ndim == y_value.ndim and not self.closed:
+                    return BatchTracer(self, primitive(x_value, y_value))
+            elif np.ndim(y) < x_value.ndim and not self.closed:
+                return BatchTracer(self, primitive(x_value, y))
+        return self.process(primitive, (x, y), {})
+
+    def concrete(self, tracer: Any) -> Any:
+        if self.closed:
+            self.escaped()
+        values = np.asarray(concrete(self.hidden(tracer)))
+        lanes = len(values)
+        if lanes == 0:
+            return np.zeros(values.shape[1:], values.dtype)[()]
+        # Compare bytes, so that nan agrees with nan.
+        keys = np.ascontiguousarray(values).reshape(lanes, -1).view(np.uint8).reshape(lanes, -1)
+        if lanes > 1 and (keys != keys[0]).any():
+            _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+            group = group.reshape(-1)
+            largest = int(np.bincount(group).argmax())
+            self.pending += [
+                self.lanes[group == k] for k in range(len(first)) if k != largest
+            ]
+            self._narrow(np.flatnonzero(group == largest))
+            return values[first[largest]]
+        return values[0]
+
+    def lane_numbers(self) -> BatchTracer:
+        """The number of each lane, mapped."""
+        return BatchTracer(self, self.lanes)
+
+    def _narrow(self, selection: np.ndarray[Any, Any]) -> None:
+        self.selections.append(selection)
+        self.epoch += 1
+        self.lanes = self.lanes[selection]
+        self.size = len(self.lanes)
+
+    def require_all_lanes(self, what: str) -> None:
+        """Refuse a collective when a part of the lanes has gone another way."""
+        if self.size != self.total:
+            raise errors.LaneError(
+                f"{what} over axis {self.axis_name!r} needs all {self.total} lanes, but only "
+                f"{self.size} are in this run, at {errors.user_location()}. The others took "
+                "another Python branch (use np.where instead of `if` before a collective), or are "
+                "in another chunk (leave chunk_size out)."
+            )
+

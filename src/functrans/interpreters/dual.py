@@ -1,0 +1,73 @@
+"""Forward mode: every value carries its tangent beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Interpreter
+from functrans.core.shapes import conform, dtype_of, shape_of, spec_of
+from functrans.core.tracer import ArrayTracer
+
+
+class DualTracer(ArrayTracer):
+    """A value and its tangent, which has the value's shape and dtype."""
+
+    __slots__ = ("tangent", "value")
+
+    def __init__(self, interpreter: Dual, value: Any, tangent: Any) -> None:
+        self.interpreter = interpreter
+        self.value = value
+        self.tangent = tangent
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return shape_of(self.value)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return dtype_of(self.value)
+
+    @property
+    def spec(self) -> Any:
+        return spec_of(self.value)
+
+    def describe_value(self) -> str:
+        return repr(self.value)
+
+
+class Dual(Interpreter):
+    """Runs primitives on dual numbers by their jvp rules."""
+
+    __slots__ = ()
+
+    transform = "jvp"
+    differentiates = True
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if self.closed:
+            self.escaped()
+        values, tangents = [], []
+        for arg in args:
+            if type(arg) is DualTracer and arg.interpreter is self:
+                values.append(arg.value)
+                tangents.append(arg.tangent)
+            else:
+                values.append(arg)
+                tangents.append(None)
+        out = primitive(*values, **params)
+        if primitive.jvp is None:
+            return out
+        tangent = primitive.jvp(out, tuple(values), tuple(tangents), params)
+        if primitive.outputs:
+            return tuple(map(self._result, out, tangent))
+        return self._result(out, tangent)
+
+    def _result(self, out: Any, tangent: Any) -> Any:
+        if tangent is None or dtype_of(out).kind not in "fc":
+            return out
+        return DualTracer(self, out, conform(tangent, out))
+
+    def concrete(self, tracer: Any) -> Any:
+        return tracer.value

@@ -1,0 +1,96 @@
+"""Staging: nothing is computed; every primitive is written down as an equation of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors
+from functrans.core.dispatch import Interpreter
+from functrans.core.shapes import ArraySpec, spec_of
+from functrans.core.tracer import ArrayTracer
+from functrans.graph.graph import Equation, Graph, Variable
+
+
+class StageTracer(ArrayTracer):
+    """A variable of the graph that is being written; its value is not known."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, interpreter: Stage, variable: Variable) -> None:
+        self.interpreter = interpreter
+        self.variable = variable
+
+    @property
+    def spec(self) -> ArraySpec:
+        return self.variable.spec
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.variable.spec.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.variable.spec.dtype
+
+    def describe_value(self) -> str:
+        return "known when the graph runs"
+
+
+class Stage(Interpreter):
+    """Writes primitives down as equations."""
+
+    __slots__ = ("constants", "equations", "inputs", "known")
+
+    transform = "make_graph"
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        super().__init__(function)
+        self.inputs: list[Variable] = []
+        self.constants: dict[Variable, Any] = {}
+        self.equations: list[Equation] = []
+        # One variable per constant object. The constants are kept alive, so ids stay unique.
+        self.known: dict[int, Variable] = {}
+
+    def input(self, spec: ArraySpec) -> StageTracer:
+        """A tracer for an input of the graph."""
+        variable = Variable(spec)
+        self.inputs.append(variable)
+        return StageTracer(self, variable)
+
+    def variable_of(self, value: Any) -> Variable:
+        """The variable that stands for a value: ours, or a constant."""
+        if type(value) is StageTracer and value.interpreter is self:
+            return value.variable
+        variable = self.known.get(id(value))
+        if variable is None:
+            variable = Variable(spec_of(value))
+            self.constants[variable] = value
+            self.known[id(value)] = variable
+        return variable
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if self.closed:
+            self.escaped()
+        inputs = tuple(self.variable_of(arg) for arg in args)
+        specs = primitive.shape(tuple(variable.spec for variable in inputs), params)
+        outputs = tuple(map(Variable, specs)) if primitive.outputs else (Variable(specs),)
+        self.equations.append(Equation(primitive, inputs, params, outputs))
+        tracers = tuple(StageTracer(self, variable) for variable in outputs)
+        return tracers if primitive.outputs else tracers[0]
+
+    def concrete(self, tracer: Any) -> Any:
+        raise errors.StagingError(
+            f"the value of a traced array ({tracer.spec}) is not known while a function is staged "
+            f"to a graph, at {errors.user_location()}. A Python `if` or `while`, float(x), int(x), "
+            "x.item(), range(n) and boolean masks need it. Use np.where (or np.select, np.clip) in "
+            "place of the branch, make the loop's length a plain number, or pass the value from "
+            "outside by closing over it."
+        )
+
+    def finish(self, outputs: list[Any], **names: Any) -> Graph:
+        """The graph, with these values as outputs."""
+        variables = [self.variable_of(value) for value in outputs]
+        return Graph(self.inputs, self.constants, self.equations, variables, **names)

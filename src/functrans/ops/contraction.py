@@ -1,0 +1,289 @@
+"""Sums of products: matmul and einsum."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+import numpy as np
+
+from functrans.core.primitive import Primitive
+from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
+from functrans.core.tracer import UFUNCS, ArrayTracer, as_operand, install_method
+from functrans.ops.families import result_spec
+
+# matmul: c = x y, so that g y^T flows to x and x^T g to y; a vector has no row or column axis, and
+# leading axes broadcast.
+
+
+def _swap(x: Any) -> Any:
+    return x.T if x.ndim == 2 else np.swapaxes(x, -1, -2)
+
+
+def _matmul_back_to_x(g: Any, x_shape: tuple[int, ...], y: Any) -> Any:
+    if y.ndim == 1:
+        return g * y if len(x_shape) == 1 else sum_to_shape(g[..., None] * y, x_shape)
+    if len(x_shape) == 1:
+        product = matmul(y, g) if y.ndim == 2 else matmul(y, g[..., None])[..., 0]
+        return sum_to_shape(product, x_shape)
+    return sum_to_shape(matmul(g, _swap(y)), x_shape)
+
+
+def _matmul_back_to_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
+    if len(y_shape) == 1:
+        if x.ndim == 1:
+            return g * x
+        product = matmul(g, x) if x.ndim == 2 else matmul(g[..., None, :], x)[..., 0, :]
+        return sum_to_shape(product, y_shape)
+    if x.ndim == 1:
+        return sum_to_shape(x[:, None] * g[..., None, :], y_shape)
+    if len(y_shape) == 2 and x.ndim > 2:
+        # A matrix that many matrices were multiplied with: one product of the stacked rows.
+        return matmul(x.reshape((-1, x.shape[-1])).T, g.reshape((-1, g.shape[-1])))
+    return sum_to_shape(matmul(_swap(x), g), y_shape)
+
+
+def _matmul_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+    (x, y), (x_tangent, y_tangent) = args, tangents
+    left = None if x_tangent is None else matmul(x_tangent, y)
+    right = None if y_tangent is None else matmul(x, y_tangent)
+    return left if right is None else right if left is None else left + right
+
+
+def _matmul_pull_x(g: Any, saved: Any) -> Any:
+    return _matmul_back_to_x(g, *saved)
+
+
+def _matmul_pull_y(g: Any, saved: Any) -> Any:
+    return _matmul_back_to_y(g, *saved)
+
+
+def _matmul_pull_both(g: Any, saved: Any) -> Any:
+    x, y = saved
+    return _matmul_back_to_x(g, x.shape, y), _matmul_back_to_y(g, x, y.shape)
+
+
+def _matmul_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
+    x, y = args
+    if mask == 1:
+        return _matmul_pull_x, (x.shape, y)
+    if mask == 2:
+        return _matmul_pull_y, (x, y.shape)
+    return _matmul_pull_both, (x, y)
+
+
+def _matmul_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
+    (x, y), (x_mapped, y_mapped) = args, batched
+    x_ndim, y_ndim = len(shape_of(x)) - x_mapped, len(shape_of(y)) - y_mapped
+    if not y_mapped and y_ndim <= 2:  # one product of the stacked rows
+        if x_ndim <= 2 or y_ndim == 1:
+            rows = x if x_ndim == 1 else x.reshape((-1, x.shape[-1]))
+            return matmul(rows, y).reshape(x.shape[:-1] + y.shape[1:])
+        return matmul(x, y)
+    if not x_mapped and x_ndim <= 2 and y_ndim == 1:
+        return matmul(y, x.T) if x_ndim == 2 else matmul(y, x)
+    # Give vectors their row or column axis, line up the leading axes, multiply the stacks.
+    if x_ndim == 1:
+        x = x[..., None, :]
+    if y_ndim == 1:
+        y = y[..., None]
+    lead = max(len(x.shape) - x_mapped, len(y.shape) - y_mapped)
+    if x_mapped and len(x.shape) - 1 < lead:
+        x = x.reshape(x.shape[:1] + (1,) * (lead - len(x.shape) + 1) + x.shape[1:])
+    if y_mapped and len(y.shape) - 1 < lead:
+        y = y.reshape(y.shape[:1] + (1,) * (lead - len(y.shape) + 1) + y.shape[1:])
+    out = matmul(x, y)
+    if y_ndim == 1:
+        out = out[..., 0]
+    if x_ndim == 1:
+        out = out[..., 0] if y_ndim == 1 else out[..., 0, :]
+    return out
+
+
+def _matmul_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
+    x, y = specs
+    if x.ndim == 0 or y.ndim == 0:
+        raise ValueError("matmul: an operand has no dimensions; use * for scalars")
+    inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
+    if x.shape[-1] != inner:
+        raise ValueError(
+            f"matmul: the shapes {x.shape} and {y.shape} do not fit (size {inner} is different "
+            f"from {x.shape[-1]})"
+        )
+    lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    shape = lead + x.shape[-2:-1] + (y.shape[-1:] if y.ndim > 1 else ())
+    small = [ArraySpec((1, 1), x.dtype), ArraySpec((1, 1), y.dtype)]
+    return result_spec(np.matmul, small, {}, shape)
+
+
+matmul = Primitive(
+    "matmul",
+    np.matmul,
+    jvp=_matmul_jvp,
+    vjp=_matmul_vjp,
+    batch=_matmul_batch,
+    shape=_matmul_spec,
+)
+
+
+def _array_matmul(x: Any, y: Any) -> Any:
+    """matmul as the operator and the ufunc take it: lists are arrays, scalars are refused."""
+    x = x if isinstance(x, ArrayTracer) else as_operand(x)
+    y = y if isinstance(y, ArrayTracer) else as_operand(y)
+    if not x.shape or not y.shape:
+        raise ValueError("matmul: an operand has no dimensions; use * for scalars")
+    return matmul(x, y)
+
+
+UFUNCS[np.matmul] = _array_matmul
+install_method("__matmul__", _array_matmul)
+install_method("__rmatmul__", lambda x, y: _array_matmul(y, x))
+
+
+# einsum: the subscripts are explicit and without ellipsis here; `canonical_subscripts` makes them so.
+
+
+def _einsum(*operands: Any, subscripts: str) -> Any:
+    # The optimizing path calls BLAS, but costs some 20 microseconds to set up.
+    large = sum(np.size(operand) for operand in operands) > 4096 or len(operands) > 2
+    return np.einsum(subscripts, *operands, optimize=large)
+
+
+def _split(subscripts: str) -> tuple[list[str], str]:
+    inputs, output = subscripts.split("->")
+    return inputs.split(","), output
+
+
+def _einsum_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+    total = None
+    for k, tangent in enumerate(tangents):
+        if tangent is not None:
+            term = einsum(*args[:k], tangent, *args[k + 1 :], **params)
+            total = term if total is None else total + term
+    return total
+
+
+def _einsum_back(
+    k: int, g: Any, args: tuple[Any, ...], shape: tuple[int, ...], dtype: Any, subscripts: str
+) -> Any:
+    """The cotangent of operand k: contract the output's cotangent with all other operands."""
+    inputs, output = _split(subscripts)
+    term = inputs[k]
+    operands, terms = [g], [output]
+    for j, other in enumerate(args):
+        if j != k:
+            operands.append(other)
+            terms.append(inputs[j])
+    # A letter that stands twice in the operand (a diagonal) gets a second name, tied by an identity.
+    spare = iter(letter for letter in string.ascii_letters if letter not in subscripts)
+    target = ""
+    for axis, letter in enumerate(term):
+        if letter in target:
+            twin = next(spare)
+            operands.append(np.eye(shape[axis], dtype=dtype))
+            terms.append(letter + twin)
+            letter = twin
+        target += letter
+    # A letter that nothing else mentions was summed away: its axis comes back by broadcasting.
+    present = set("".join(terms))
+    reachable = "".join(letter for letter in target if letter in present)
+    result = einsum(*operands, subscripts=f"{','.join(terms)}->{reachable}")
+    lengths = {letter: n for letter, n in zip(reachable, shape_of(result), strict=True)}
+    result = np.reshape(result, tuple(lengths.get(letter, 1) for letter in target))
+    full = tuple(lengths.get(letter, n) for letter, n in zip(target, shape, strict=True))
+    return sum_to_shape(np.broadcast_to(result, full), shape)
+
+
+def _einsum_pull(g: Any, saved: Any) -> Any:
+    mask, args, specs, subscripts = saved
+    parts = tuple(
+        _einsum_back(k, g, args, *spec, subscripts) for k, spec in enumerate(specs) if mask >> k & 1
+    )
+    return parts if len(parts) > 1 else parts[0]
+
+
+def _einsum_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
+    specs = [(shape_of(arg), dtype_of(arg)) for arg in args]
+    # With one operand differentiated, its own value is not needed.
+    kept = tuple(None if mask == 1 << k else arg for k, arg in enumerate(args))
+    return _einsum_pull, (mask, kept, specs, params["subscripts"])
+
+
+def _einsum_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
+    inputs, output = _split(params["subscripts"])
+    lane = next(x for x in string.ascii_letters if x not in params["subscripts"])
+    terms = [lane + term if mapped else term for term, mapped in zip(inputs, batched, strict=True)]
+    return primitive(*args, subscripts=f"{','.join(terms)}->{lane}{output}")
+
+
+def _einsum_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
+    inputs, output = _split(params["subscripts"])
+    lengths: dict[str, int] = {}
+    for term, spec in zip(inputs, specs, strict=True):
+        for letter, n in zip(term, spec.shape, strict=True):
+            if lengths.setdefault(letter, n) == 1:
+                lengths[letter] = n
+            elif n not in (1, lengths[letter]):
+                raise ValueError(f"einsum: index {letter} has lengths {lengths[letter]} and {n}")
+    shape = tuple(lengths[letter] for letter in output)
+    small = [ArraySpec((1,) * spec.ndim, spec.dtype) for spec in specs]
+    return result_spec(_einsum, small, params, shape)
+
+
+einsum = Primitive(
+    "einsum",
+    _einsum,
+    jvp=_einsum_jvp,
+    vjp=_einsum_vjp,
+    batch=_einsum_batch,
+    shape=_einsum_spec,
+)
+
+
+def canonical_subscripts(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """Any form that np.einsum takes, as explicit subscripts without ellipsis, and the operands."""
+    if isinstance(operands[0], str):
+        text, arrays = operands[0].replace(" ", ""), list(operands[1:])
+    else:
+        text, arrays = _from_sublists(operands)
+    inputs, arrow, output = text.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(arrays):
+        raise ValueError(f"einsum: {text!r} has {len(terms)} terms for {len(arrays)} operands")
+    ndims = [len(shape_of(array)) for array in arrays]
+    spare = [x for x in reversed(string.ascii_letters) if x not in text]
+    longest = max(
+        (n - len(t) + 3 for t, n in zip(terms, ndims, strict=True) if "..." in t), default=0
+    )
+    if longest < 0 or longest > len(spare):
+        raise ValueError(f"einsum: {text!r} does not fit operands with {ndims} dimensions")
+    dots = "".join(spare[:longest])
+    for k, (term, ndim) in enumerate(zip(terms, ndims, strict=True)):
+        if "..." in term:
+            own = ndim - len(term) + 3
+            if own < 0:
+                raise ValueError(f"einsum: the term {term!r} needs more than {ndim} dimensions")
+            terms[k] = term.replace("...", dots[longest - own :] if own else "")
+        if len(terms[k]) != ndim:
+            raise ValueError(f"einsum: the term {term!r} does not fit {ndim} dimensions")
+    if arrow:
+        output = output.replace("...", dots)
+    else:
+        letters = "".join(terms)
+        once = sorted(x for x in set(letters) if letters.count(x) == 1 and x not in dots)
+        output = dots + "".join(once)
+    for letter in output:
+        if letter not in "".join(terms):
+            raise ValueError(f"einsum: the output index {letter!r} is in no operand")
+    return f"{','.join(terms)}->{output}", arrays
+
+
+def _from_sublists(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """einsum(x, [0, 1], y, [1, 2], [0, 2]) as a string; labels keep NumPy's order."""
+    *pairs, last = operands if len(operands) % 2 else (*operands, None)
+
+    def word(labels: Any) -> str:
+        return "".join("..." if x is Ellipsis else string.ascii_letters[x] for x in labels)
+
+    text = ",".join(word(labels) for labels in pairs[1::2])
+    return text if last is None else f"{text}->{word(last)}", list(pairs[::2])

@@ -1,0 +1,243 @@
+"""Entry-by-entry functions: a table of partial derivatives.
+
+Conventions at kinks: abs, relu and clip have derivative 0 where they are not differentiable, and
+ties in maximum and minimum share evenly. Complex functions: a holomorphic function has its complex
+derivative; for one that is real of a complex argument, u(x + iy), the entry is du/dx - i du/dy,
+and taking the real part of (entry * tangent) gives the tangent.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of
+from functrans.core.tracer import UFUNCS
+from functrans.ops.families import constant, elementwise
+
+# Arithmetic. The Python operators are used to evaluate, because they keep Python scalars weak and
+# are several times faster than ufunc calls on NumPy scalars.
+
+add = elementwise(np.add, 1, 1, impl=operator.add, operator="add")
+subtract = elementwise(np.subtract, 1, -1, impl=operator.sub, operator="sub")
+multiply = elementwise(
+    np.multiply, lambda y: y, lambda x: x, impl=operator.mul, operator="mul"
+)
+divide = elementwise(
+    np.divide,
+    lambda y: 1 / y,
+    lambda out, y: -out / y,
+    impl=operator.truediv,
+    operator="truediv",
+)
+negative = elementwise(np.negative, -1, impl=operator.neg, operator="neg")
+positive = elementwise(np.positive, 1, impl=operator.pos, operator="pos")
+
+
+def _power_by_base(x: Any, y: Any) -> Any:
+    """d(x**y)/dx = y x**(y-1), and 0 for y = 0, where the formula would be 0 * inf at x = 0."""
+    if type(x) is float:
+        x = np.float64(x)  # 0.0 ** -0.5 is inf in NumPy, and an exception in Python
+    if type(y) in PYTHON_SCALARS:
+        if y == 2:
+            return 2 * x
+        return x * 0 if y == 0 else y * x ** (y - 1)
+    return y * x ** np.where(y == 0, 1, y - 1)
+
+
+def _power_by_exponent(out: Any, x: Any) -> Any:
+    """d(x**y)/dy = x**y log x, and 0 at x = 0, which is the limit for y > 0."""
+    if type(x) is float:
+        x = np.float64(x)
+    return out * np.log(np.where(x == 0, 1, x))
+
+
+power = elementwise(
+    np.power,
+    lambda x, y: _power_by_base(x, y),
+    lambda out, x: _power_by_exponent(out, x),
+    impl=operator.pow,
+    operator="pow",
+)
+float_power = elementwise(
+    np.float_power,
+    lambda x, y: _power_by_base(x, y),
+    lambda out, x: _power_by_exponent(out, x),
+)
+# x = floor(x / y) y + remainder, and the floor is locally constant.
+remainder = elementwise(
+    np.remainder, 1, lambda x, y: -np.floor_divide(x, y), impl=operator.mod, operator="mod"
+)
+fmod = elementwise(np.fmod, 1, lambda x, y: -np.trunc(x / y))
+square = elementwise(np.square, lambda x: 2 * x)
+reciprocal = elementwise(np.reciprocal, lambda out: -out * out)
+
+# Roots, exponentials and logarithms.
+
+sqrt = elementwise(np.sqrt, lambda out: 0.5 / out)
+cbrt = elementwise(np.cbrt, lambda out: 1 / (3 * out * out))
+exp = elementwise(np.exp, lambda out: out)
+exp2 = elementwise(np.exp2, lambda out: out * math.log(2))
+expm1 = elementwise(np.expm1, lambda out: out + 1)
+log = elementwise(np.log, lambda x: 1 / x)
+log2 = elementwise(np.log2, lambda x: 1 / (x * math.log(2)))
+log10 = elementwise(np.log10, lambda x: 1 / (x * math.log(10)))
+log1p = elementwise(np.log1p, lambda x: 1 / (1 + x))
+
+
+def _softmax_weight(x: Any, out: Any, exponential: Any) -> Any:
+    """exp(x - out), which is the weight of x in log(exp x + exp y); 1 where both are infinite."""
+    return exponential(np.where(x == out, 0, x - out))
+
+
+logaddexp = elementwise(
+    np.logaddexp,
+    lambda out, x: _softmax_weight(x, out, np.exp),
+    lambda out, y: _softmax_weight(y, out, np.exp),
+)
+logaddexp2 = elementwise(
+    np.logaddexp2,
+    lambda out, x: _softmax_weight(x, out, np.exp2),
+    lambda out, y: _softmax_weight(y, out, np.exp2),
+)
+
+# Trigonometric and hyperbolic functions.
+
+sin = elementwise(np.sin, lambda x: np.cos(x))
+cos = elementwise(np.cos, lambda x: -np.sin(x))
+tan = elementwise(np.tan, lambda out: 1 + out * out)
+arcsin = elementwise(np.arcsin, lambda x: 1 / np.sqrt(1 - x * x))
+arccos = elementwise(np.arccos, lambda x: -1 / np.sqrt(1 - x * x))
+arctan = elementwise(np.arctan, lambda x: 1 / (1 + x * x))
+sinh = elementwise(np.sinh, lambda x: np.cosh(x))
+cosh = elementwise(np.cosh, lambda x: np.sinh(x))
+tanh = elementwise(np.tanh, lambda out: 1 - out * out)
+arcsinh = elementwise(np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1))
+# sqrt(x-1) sqrt(x+1), not sqrt(x*x - 1): the same branch as arccosh in the complex plane.
+arccosh = elementwise(np.arccosh, lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)))
+arctanh = elementwise(np.arctanh, lambda x: 1 / (1 - x * x))
+arctan2 = elementwise(
+    np.arctan2, lambda x, y: y / (x * x + y * y), lambda x, y: -x / (x * x + y * y)
+)
+deg2rad = elementwise(np.deg2rad, lambda: math.pi / 180)
+rad2deg = elementwise(np.rad2deg, lambda: 180 / math.pi)
+UFUNCS[np.radians] = deg2rad
+UFUNCS[np.degrees] = rad2deg
+
+
+def _safe_ratio(x: Any, length: Any) -> Any:
+    """x / length, and 0 where the length is 0."""
+    return np.where(length == 0, 0, x / np.where(length == 0, 1, length))
+
+
+hypot = elementwise(
+    np.hypot, lambda out, x: _safe_ratio(x, out), lambda out, y: _safe_ratio(y, out)
+)
+
+# Absolute value, sign, and the larger of two.
+
+
+def _sign(out: Any, x: Any) -> Any:
+    return _safe_ratio(np.conj(x), out) if dtype_of(x).kind == "c" else np.sign(x)
+
+
+absolute = elementwise(
+    np.absolute, lambda out, x: _sign(out, x), impl=operator.abs, operator="abs"
+)
+fabs = elementwise(np.fabs, lambda x: np.sign(x))
+
+
+def _share(wins: Any, ties: Any, like: Any) -> Any:
+    """1 where this argument wins, 1/2 where both are equal, 0 elsewhere."""
+    return cast(0.5 * ties + wins, dtype_of(like))
+
+
+_larger = (lambda x, y: _share(x > y, x == y, x), lambda x, y: _share(y > x, x == y, y))
+_smaller = (lambda x, y: _share(x < y, x == y, x), lambda x, y: _share(y < x, x == y, y))
+maximum = elementwise(np.maximum, *_larger)
+minimum = elementwise(np.minimum, *_smaller)
+# fmax and fmin return the other argument where one is nan, and so does their derivative.
+fmax = elementwise(
+    np.fmax,
+    lambda x, y: _share((x > y) | np.isnan(y), x == y, x),
+    lambda x, y: _share((y > x) | np.isnan(x), x == y, y),
+)
+fmin = elementwise(
+    np.fmin,
+    lambda x, y: _share((x < y) | np.isnan(y), x == y, x),
+    lambda x, y: _share((y < x) | np.isnan(x), x == y, y),
+)
+relu = elementwise(None, lambda x: x > 0, impl=lambda x: np.maximum(x, 0), name="relu")
+neg_relu = elementwise(None, lambda x: x < 0, impl=lambda x: np.minimum(x, 0), name="minimum_zero")
+copysign = elementwise(np.copysign, lambda x, y: np.copysign(1.0, x) * np.copysign(1.0, y), None)
+clip = elementwise(
+    None,
+    lambda x, y, z: (x > y) & (x < z),
+    lambda x, y, z: (x <= y) & (y < z),
+    lambda x, y, z: (x >= z) | (y >= z),
+    impl=np.clip,
+    name="clip",
+)
+# The length of a vector from its squared length; its subgradient at 0 is 0.
+root_of_squares = elementwise(
+    None, lambda out: _safe_ratio(0.5, out), impl=np.sqrt, name="root_of_squares"
+)
+ldexp = elementwise(np.ldexp, lambda y: np.exp2(y), None)
+nextafter = elementwise(np.nextafter, 1, None)
+heaviside = elementwise(np.heaviside, None, lambda x: x == 0)
+
+# Real functions of complex numbers.
+
+real = elementwise(None, 1, impl=np.real, name="real")
+imag = elementwise(None, lambda x: -1j if dtype_of(x).kind == "c" else 0.0, impl=np.imag, name="imag")
+angle = elementwise(
+    None,
+    lambda x: -1j * np.conj(x) / (x * np.conj(x)).real if dtype_of(x).kind == "c" else 0.0,
+    impl=np.angle,
+    name="angle",
+)
+
+# No derivative: comparisons, logic, bits, rounding, and questions about floating point numbers.
+
+for _ufunc, _operator, _impl in (
+    (np.greater, "gt", operator.gt),
+    (np.greater_equal, "ge", operator.ge),
+    (np.less, "lt", operator.lt),
+    (np.less_equal, "le", operator.le),
+    (np.equal, "eq", operator.eq),
+    (np.not_equal, "ne", operator.ne),
+    (np.floor_divide, "floordiv", operator.floordiv),
+    (np.bitwise_and, "and", operator.and_),
+    (np.bitwise_or, "or", operator.or_),
+    (np.bitwise_xor, "xor", operator.xor),
+    (np.left_shift, "lshift", operator.lshift),
+    (np.right_shift, "rshift", operator.rshift),
+):
+    constant(_ufunc, 2, impl=_impl, operator=_operator)
+constant(np.invert, 1, impl=operator.invert, operator="invert")
+
+for _ufunc in (
+    np.logical_not,
+    np.isnan,
+    np.isinf,
+    np.isfinite,
+    np.signbit,
+    np.sign,
+    np.floor,
+    np.ceil,
+    np.trunc,
+    np.rint,
+    np.spacing,
+):
+    constant(_ufunc, 1)
+for _ufunc in (
+    np.logical_and,
+    np.logical_or,
+    np.logical_xor,
+    np.gcd,
+    np.lcm,
+):
+    constant(_ufunc, 2)

@@ -1,0 +1,233 @@
+"""Families of primitives: each states one fact, and the rules are derived from it here.
+
+elementwise   a NumPy function and one partial derivative per argument
+constant      a NumPy function without a derivative (comparisons, rounding, argmax, ...)
+linear        a NumPy function linear in its first argument, and its transpose
+
+A partial derivative names what it needs, out of `out`, `x`, `y` and `z`, and only that is saved
+for the backward sweep: `lambda x: np.cos(x)` keeps the input, `lambda out: out` the output. Rules
+are plain NumPy code. On tracers plain NumPy code is primitives again, so rules can be transformed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from functrans.core.primitive import Elementwise, Primitive, Rule
+from functrans.core.shapes import ArraySpec, shape_of, stand_in
+from functrans.core.tracer import UFUNCS, install_binary, install_unary
+
+Partial = Callable[..., Any] | int | None
+
+
+def elementwise(
+    ufunc: Any,
+    *partials: Partial,
+    impl: Rule | None = None,
+    operator: str | None = None,
+    name: str | None = None,
+) -> Elementwise:
+    """A primitive that works entry by entry, from its partial derivatives.
+
+    A partial is a function of what it needs, 1 or -1 for those constants, or None for an argument
+    through which no derivative flows. `operator` names the Python operator to install.
+    """
+    primitive = Elementwise(
+        name or ufunc.__name__,
+        impl or ufunc,
+        batch=_batch_elementwise,
+        shape=None,  # type: ignore[arg-type]
+    )
+    primitive.shape = lambda specs, params: elementwise_spec(primitive.impl, specs, params)
+    primitive.partials = tuple(_uniform(partial, len(partials)) for partial in partials)
+    primitive.rules = tuple(
+        _tape_rule(primitive.partials, _needs(partials, mask), mask)
+        for mask in range(1 << len(partials))
+    )
+    if any(rule is not None for rule in primitive.rules):
+        primitive.jvp = lambda out, args, tangents, params: _tangent(
+            primitive.partials, out, args, tangents
+        )
+        primitive.vjp = lambda mask, out, args, params: _pull_and_saved(
+            primitive.rules[mask], out, args
+        )
+    if isinstance(ufunc, np.ufunc):
+        UFUNCS[ufunc] = primitive
+    if operator is not None:
+        (install_unary if len(partials) == 1 else install_binary)(operator, primitive)
+    return primitive
+
+
+_NAMES = ("out", "x", "y", "z")
+
+
+@cache
+def _adaptor(names: tuple[str, ...], arity: int) -> Callable[[Any], Any]:
+    """Make `f(y)` callable as `f(out, x, y)`; generated, so that a call costs one frame."""
+    slots = ", ".join(_NAMES[: arity + 1])
+    adaptor: Callable[[Any], Any] = eval(f"lambda f: lambda {slots}: f({', '.join(names)})")
+    return adaptor
+
+
+@cache
+def _saver(needed: frozenset[str], arity: int) -> Callable[..., Any]:
+    """A function of (out, *args) that keeps what is needed and None in place of the rest."""
+    slots = _NAMES[: arity + 1]
+    kept = ", ".join(name if name in needed else "None" for name in slots)
+    saver: Callable[..., Any] = eval(f"lambda {', '.join(slots)}: ({kept},)")
+    return saver
+
+
+def _names(partial: Partial) -> tuple[str, ...]:
+    if not callable(partial):
+        return ()
+    code = partial.__code__  # type: ignore[attr-defined]
+    names: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+    return names
+
+
+def _uniform(partial: Partial, arity: int) -> Partial:
+    return _adaptor(_names(partial), arity)(partial) if callable(partial) else partial
+
+
+def _needs(partials: tuple[Partial, ...], mask: int) -> Callable[..., Any]:
+    needed = {n for k, p in enumerate(partials) if mask >> k & 1 for n in _names(p)}
+    return _saver(frozenset(needed), len(partials))
+
+
+def _contribution(partial: Any) -> Rule:
+    """What flows back to one argument, from the cotangent and the saved values."""
+    if partial is None:
+        return lambda g, saved: None
+    if partial == 1:
+        return lambda g, saved: g
+    if partial == -1:
+        return lambda g, saved: -g
+    return lambda g, saved: g * partial(*saved)
+
+
+def _tape_rule(partials: tuple[Any, ...], save: Rule, mask: int) -> tuple[Rule, Rule] | None:
+    tracked = [partials[k] for k in range(len(partials)) if mask >> k & 1]
+    if all(partial is None for partial in tracked):
+        return None
+    contributions = [_contribution(partial) for partial in tracked]
+    if len(contributions) == 1:
+        return save, contributions[0]
+    if len(contributions) == 2:
+        first, second = contributions
+        return save, lambda g, saved: (first(g, saved), second(g, saved))
+    return save, lambda g, saved: tuple(c(g, saved) for c in contributions)
+
+
+def _pull_and_saved(rule: Any, out: Any, args: Any) -> Any:
+    if rule is None:
+        return None
+    save, pull = rule
+    return pull, save(out, *args)
+
+
+def _tangent(partials: Any, out: Any, args: Any, tangents: Any) -> Any:
+    total = None
+    for partial, tangent in zip(partials, tangents, strict=True):
+        if tangent is None or partial is None:
+            continue
+        if partial == 1:
+            term = tangent
+        elif partial == -1:
+            term = -tangent
+        else:
+            term = partial(out, *args) * tangent
+        total = term if total is None else total + term
+    return total
+
+
+def _batch_elementwise(
+    primitive: Any, args: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: Any
+) -> Any:
+    return primitive(*align_batched(args, batched), **params)
+
+
+def align_batched(args: tuple[Any, ...], batched: tuple[bool, ...]) -> list[Any]:
+    """Line arguments up for broadcasting: ones go between the hidden axis and a short shape."""
+    ndim = max(len(shape_of(arg)) - mapped for arg, mapped in zip(args, batched, strict=True))
+    aligned = []
+    for arg, mapped in zip(args, batched, strict=True):
+        if mapped:
+            shape = arg.shape
+            missing = ndim - len(shape) + 1
+            if missing:
+                arg = arg.reshape(shape[:1] + (1,) * missing + shape[1:])
+        aligned.append(arg)
+    return aligned
+
+
+def elementwise_spec(impl: Rule, specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
+    """The spec of an entry-by-entry result: broadcast the shapes, and ask NumPy for the dtype."""
+    shape = np.broadcast_shapes(*(spec.shape for spec in specs))
+    return result_spec(impl, [ArraySpec((), s.dtype, s.weak) for s in specs], params, shape)
+
+
+def result_spec(impl: Rule, specs: Any, params: dict[str, Any], shape: tuple[int, ...]) -> Any:
+    """The spec with this shape and the dtype that NumPy gives a small call with these specs."""
+    with np.errstate(all="ignore"):
+        out = impl(*(stand_in(spec) for spec in specs), **params)
+    weak = type(out) in (bool, int, float, complex)
+    return ArraySpec(shape, np.asarray(out).dtype, weak)
+
+
+def spec_by_trial(impl: Rule) -> Rule:
+    """A shape rule that asks NumPy itself, on stand-ins that hold one number each."""
+
+    def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+        out = impl(*map(stand_in, specs), **params)
+        return ArraySpec(np.shape(out), np.asarray(out).dtype)
+
+    return shape
+
+
+def constant(ufunc: Any, arity: int, *, impl: Rule | None = None, operator: str | None = None) -> Any:
+    """An elementwise primitive without a derivative: its result is a plain value."""
+    return elementwise(ufunc, *[None] * arity, impl=impl, operator=operator)
+
+
+def linear(
+    name: str,
+    impl: Rule,
+    transpose: Rule,
+    *,
+    batch: Rule,
+    shape: Rule,
+) -> Primitive:
+    """A primitive linear in its only array, from its transpose.
+
+    transpose(cotangent, shape, **params) is given the shape of the array.
+    """
+
+    def jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+        return primitive(tangents[0], **params)
+
+    def pull(g: Any, saved: Any) -> Any:
+        return transpose(g, saved[0], **saved[1])
+
+    def vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
+        return pull, (shape_of(args[0]), params)
+
+    primitive = Primitive(name, impl, batch=batch, shape=shape, jvp=jvp, vjp=vjp)
+    return primitive
+
+
+def batch_shifting(*axis_params: str) -> Rule:
+    """A batching rule for a primitive of one array whose parameters name non-negative axes."""
+
+    def batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
+        shifted = dict(params)
+        for name in axis_params:
+            axis = params[name]
+            shifted[name] = axis + 1 if isinstance(axis, int) else tuple(a + 1 for a in axis)
+        return primitive(*args, **shifted)
+
+    return batch

@@ -1,0 +1,179 @@
+"""Reductions along axes, and running sums and products.
+
+Axes are non-negative here: `axis` is a tuple for reductions and an int for running ones. The NumPy
+surface normalizes what users write.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from functrans.core.primitive import Primitive, Rule
+from functrans.core.shapes import ArraySpec
+from functrans.ops.families import batch_shifting, linear, result_spec
+
+_shift_axis = batch_shifting("axis")
+
+
+def keep_dims(value: Any, shape: tuple[int, ...], axis: tuple[int, ...]) -> Any:
+    """Give a reduced value the axes of length 1 that keepdims=True would have left."""
+    kept = tuple(1 if a in axis else n for a, n in enumerate(shape))
+    return np.reshape(value, kept)
+
+
+def _reduced_spec(impl: Rule) -> Rule:
+    def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+        (spec,) = specs
+        axis, keepdims = params["axis"], params["keepdims"]
+        reduced = tuple(
+            1 if a in axis else n for a, n in enumerate(spec.shape) if keepdims or a not in axis
+        )
+        small = ArraySpec((1,) * spec.ndim, spec.dtype)
+        return result_spec(impl, [small], params, reduced)  # type: ignore[no-any-return]
+
+    return shape
+
+
+def reduction(name: str, impl: Rule, weight: Rule | None) -> Primitive:
+    """A reduction from `weight(out, x, axis)`: the derivative of `out` by each entry of x.
+
+    `out` is given with kept dimensions, so that it lines up with x. A reduction without a weight is
+    constant.
+    """
+    primitive = Primitive(name, impl, batch=_shift_axis, shape=_reduced_spec(impl))
+    if weight is None:
+        return primitive
+
+    def jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+        (x,), axis = args, params["axis"]
+        weights = weight(keep_dims(out, x.shape, axis), x, axis)
+        return (weights * tangents[0]).sum(axis=axis, keepdims=params["keepdims"])
+
+    def pull(g: Any, saved: Any) -> Any:
+        out, x, axis = saved
+        return keep_dims(g, x.shape, axis) * weight(keep_dims(out, x.shape, axis), x, axis)
+
+    primitive.jvp = jvp
+    primitive.vjp = lambda mask, out, args, params: (pull, (out, args[0], params["axis"]))
+    return primitive
+
+
+def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    return np.add.reduce(x, axis=axis, keepdims=keepdims)
+
+
+def _spread(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
+    return np.broadcast_to(g if keepdims else keep_dims(g, shape, axis), shape)
+
+
+sum = linear("sum", _sum, _spread, batch=_shift_axis, shape=_reduced_spec(_sum))
+
+
+def _tied(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    """Entries equal to the extreme value share its derivative evenly; nan counts as equal."""
+    ties = (x == out) | ((x != x) & (out != out))
+    return ties / ties.sum(axis=axis, keepdims=True).astype(x.dtype)
+
+
+def _product_of_others(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    """prod_{j != i} x_j, right also where entries are zero: what is left of i times what is right."""
+    rest = tuple(a for a in range(x.ndim) if a not in axis)
+    lined_up = np.transpose(x, rest + axis)
+    flat = lined_up.reshape(tuple(x.shape[a] for a in rest) + (-1,))
+    ones = np.ones((*flat.shape[:-1], 1), x.dtype)
+    left = np.cumprod(np.concatenate([ones, flat[..., :-1]], axis=-1), axis=-1)
+    mirrored = np.concatenate([ones, flat[..., :0:-1]], axis=-1)
+    right = np.cumprod(mirrored, axis=-1)[..., ::-1]
+    inverse = tuple(int(a) for a in np.argsort(rest + axis))
+    return np.transpose((left * right).reshape(lined_up.shape), inverse)
+
+
+max = reduction("max", np.max, _tied)
+min = reduction("min", np.min, _tied)
+prod = reduction("prod", np.prod, _product_of_others)
+any = reduction("any", np.any, None)
+all = reduction("all", np.all, None)
+
+
+def _index_spec(impl: Rule) -> Rule:
+    return lambda specs, params: _reduced_spec(impl)(specs, {**params, "axis": (params["axis"],)})
+
+
+def _index_along(function: Any) -> Rule:
+    def impl(x: Any, axis: Any, keepdims: bool) -> Any:
+        # The shape rule asks with a tuple, as for the other reductions.
+        return function(x, axis=axis[0] if isinstance(axis, tuple) else axis, keepdims=keepdims)
+
+    return impl
+
+
+_argmax, _argmin = _index_along(np.argmax), _index_along(np.argmin)
+argmax = Primitive("argmax", _argmax, batch=_shift_axis, shape=_index_spec(_argmax))
+argmin = Primitive("argmin", _argmin, batch=_shift_axis, shape=_index_spec(_argmin))
+
+
+# Running sums and products keep the shape.
+
+
+def _running_spec(impl: Rule) -> Rule:
+    def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+        small = ArraySpec((1,) * specs[0].ndim, specs[0].dtype)
+        return result_spec(impl, [small], params, specs[0].shape)  # type: ignore[no-any-return]
+
+    return shape
+
+
+def _cumsum_back(g: Any, shape: tuple[int, ...], axis: int) -> Any:
+    return np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis)
+
+
+cumsum = linear(
+    "cumsum", np.cumsum, _cumsum_back, batch=_shift_axis, shape=_running_spec(np.cumsum)
+)
+
+
+def _slice(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
+def _shifted(x: Any, axis: int, by: int, fill: float) -> Any:
+    """x moved `by` places along an axis, with `fill` where nothing moved in."""
+    shape = tuple(builtins.min(by, n) if a == axis else n for a, n in enumerate(x.shape))
+    filler = np.full(shape, fill, x.dtype)
+    return np.concatenate([filler, _slice(x, axis, None, builtins.max(x.shape[axis] - by, 0))], axis=axis)
+
+
+def _recurrence(factor: Any, term: Any, axis: int) -> Any:
+    """s_k = factor_k s_{k-1} + term_k by doubling: log n steps, no division, any order of derivative."""
+    by = 1
+    while by < factor.shape[axis]:
+        term = term + factor * _shifted(term, axis, by, 0)
+        factor = factor * _shifted(factor, axis, by, 1)
+        by *= 2
+    return term
+
+
+def _cumprod_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+    # p_k = x_k p_{k-1}, so dp_k = x_k dp_{k-1} + dx_k p_{k-1}
+    (x,), (tangent,), axis = args, tangents, params["axis"]
+    return _recurrence(x, tangent * _shifted(out, axis, 1, 1), axis)
+
+
+def _cumprod_pull(g: Any, saved: Any) -> Any:
+    # The transpose: s_k = x_{k+1} s_{k+1} + g_k run from the end, and s_k p_{k-1} flows to x_k.
+    out, x, axis = saved
+    factor = _shifted(np.flip(x, axis), axis, 1, 0)
+    return np.flip(_recurrence(factor, np.flip(g, axis), axis), axis) * _shifted(out, axis, 1, 1)
+
+
+cumprod = Primitive(
+    "cumprod",
+    np.cumprod,
+    batch=_shift_axis,
+    shape=_running_spec(np.cumprod),
+    jvp=_cumprod_jvp,
+    vjp=lambda mask, out, args, params: (_cumprod_pull, (out, args[0], params["axis"])),
+)

@@ -1,0 +1,362 @@
+"""Laws that hold for every function in the table of cases, whatever its shapes and values.
+
+Derivatives are compared with numerical ones, batching with a Python loop, and the transforms with each other.
+"""
+
+import itertools
+from operator import attrgetter
+
+import numpy as np
+import pytest
+from cases import CASES, DIFFERENTIABLE, LANES
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import (
+    assert_trees_close,
+    inner_product,
+    is_inexact,
+    leaves,
+    loop_vmap,
+    map_leaves,
+    numerical_gradient,
+    numerical_jvp,
+)
+
+import functrans as ft
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def for_each(cases):
+    return pytest.mark.parametrize("case", cases, ids=attrgetter("name"))
+
+
+def draw(case, data, **options):
+    """Arguments for a case, and the generator to draw more from."""
+    rng = np.random.default_rng(data.draw(SEEDS, label="seed"))
+    return case.sample(rng, data.draw(case.shapes, label="shapes"), **options), rng
+
+
+def draw_lanes(case, data):
+    """Shapes of the arguments of one lane, and the generator to draw values from."""
+    rng = np.random.default_rng(data.draw(SEEDS, label="seed"))
+    return data.draw(case.shapes, label="shapes"), rng
+
+
+def with_lanes(case, rng, shapes, in_axes):
+    """Arguments with an axis of LANES inserted at each of `in_axes`; every lane is smooth by itself."""
+    count = [case.sample(rng, shapes) for _ in range(LANES)]
+    return tuple(
+        lanes[0] if axis is None else np.stack(lanes, axis=axis)
+        for lanes, axis in zip(zip(*count, strict=True), in_axes, strict=True)
+    )
+
+
+def direction(rng, tree):
+    """Something of the same structure, shapes and kind, to move along."""
+
+    def along(leaf):
+        real = rng.uniform(-1.0, 1.0, np.shape(leaf))
+        return real + 1j * rng.uniform(-1.0, 1.0, np.shape(leaf)) if np.iscomplexobj(leaf) else real
+
+    return map_leaves(along, tree)
+
+
+def inexact_part(function):
+    """The function's inexact outputs as a list: integers, such as the exponents of frexp, have no derivative."""
+
+    def inexact(*args):
+        return [leaf for leaf in leaves(function(*args)) if is_inexact(leaf)]
+
+    return inexact
+
+
+def loss_of(function, rng, args):
+    """A real scalar function with a second derivative even where `function` is linear."""
+    function = inexact_part(function)
+    weights = [rng.uniform(0.5, 1.5, np.shape(leaf)) for leaf in function(*args)]
+
+    def loss(*args):
+        return sum(np.sum(w * out * out) for w, out in zip(weights, function(*args), strict=True))
+
+    return loss
+
+
+def all_of(args):
+    return tuple(range(len(args)))
+
+
+@for_each(CASES)
+@given(data=st.data())
+def test_values_are_those_of_numpy(case, data):
+    args, rng = draw(case, data)
+    expected = case.function(*args)
+    if not case.needs_values:
+        in_lanes = tuple(arg[None] for arg in args)
+        batched = ft.vmap(case.function)(*in_lanes)
+        assert_trees_close(batched, map_leaves(lambda leaf: np.asarray(leaf)[None], expected), dtypes=True)
+    if case.differentiable:
+        function, reals = case.of_reals(args)
+        tangents = direction(rng, reals)
+        assert_trees_close(ft.jvp(function, reals, tangents)[0], expected, dtypes=True)
+        assert_trees_close(ft.vjp(function, *reals)[0], expected, dtypes=True)
+        assert_trees_close(ft.linearize(function, *reals)[0], expected, dtypes=True)
+        loss = loss_of(function, rng, reals)
+        assert_trees_close(ft.value_and_grad(loss)(*reals)[0], loss(*reals), dtypes=True)
+
+
+@for_each(DIFFERENTIABLE)
+@given(data=st.data())
+def test_jvp_is_the_numerical_derivative(case, data):
+    args, rng = draw(case, data)
+    function, reals = case.of_reals(args)
+    function = inexact_part(function)
+    tangents = direction(rng, reals)
+    expected = numerical_jvp(function, reals, tangents, case.analytic)
+    assert_trees_close(ft.jvp(function, reals, tangents)[1], expected)
+
+
+@for_each(DIFFERENTIABLE)
+@given(data=st.data())
+def test_vjp_is_the_numerical_gradient(case, data):
+    args, rng = draw(case, data)
+    function, reals = case.of_reals(args)
+    function = inexact_part(function)
+    out, pullback = ft.vjp(function, *reals)
+    cotangent = direction(rng, out)
+    expected = numerical_gradient(lambda *xs: inner_product(function(*xs), cotangent), reals, case.analytic)
+    assert_trees_close(pullback(cotangent), expected)
+
+
+@for_each(DIFFERENTIABLE)
+@given(data=st.data())
+def test_pullback_is_the_transpose_of_the_pushforward(case, data):
+    args, rng = draw(case, data)
+    function, reals = case.of_reals(args)
+    function = inexact_part(function)
+    tangents = direction(rng, reals)
+    out, pushed = ft.jvp(function, reals, tangents)
+    cotangent = direction(rng, out)
+    pulled = ft.vjp(function, *reals)[1](cotangent)
+    np.testing.assert_allclose(
+        inner_product(pushed, cotangent), inner_product(tangents, pulled), rtol=1e-9, atol=1e-11
+    )
+
+
+@for_each(DIFFERENTIABLE)
+@given(data=st.data())
+def test_linearize_is_jvp_at_every_tangent(case, data):
+    args, rng = draw(case, data)
+    function, reals = case.of_reals(args)
+    function = inexact_part(function)
+    _, pushforward = ft.linearize(function, *reals)
+    for _ in range(2):
+        tangents = direction(rng, reals)
+        expected = ft.jvp(function, reals, tangents)[1]
+        assert_trees_close(pushforward(*tangents), expected, rtol=1e-10, atol=1e-12)
+
+
+@for_each([case for case in CASES if case.linear])
+@given(data=st.data())
+def test_a_linear_function_is_its_own_derivative_and_has_a_transpose(case, data):
+    args, rng = draw(case, data)
+    function, reals = case.of_reals(args)
+    tangents = direction(rng, reals)
+    image = function(*tangents)
+    assert_trees_close(ft.jvp(function, reals, tangents)[1], image, rtol=1e-10, atol=1e-12)
+    cotangent = direction(rng, image)
+    transposed = ft.linear_transpose(function, *reals)(cotangent)
+    assert_trees_close(transposed, ft.vjp(function, *reals)[1](cotangent), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        inner_product(image, cotangent), inner_product(tangents, transposed), rtol=1e-9, atol=1e-11
+    )
+
+
+@for_each([case for case in DIFFERENTIABLE if case.complexes])
+@given(data=st.data())
+def test_complex_arguments_follow_the_derivative_over_the_reals(case, data):
+    args, rng = draw(case, data, complexes=True)
+    function, complexes = case.of_reals(args)
+    tangents = direction(rng, complexes)
+    out, pushed = ft.jvp(function, complexes, tangents)
+    assert_trees_close(out, function(*complexes), dtypes=True)
+    assert_trees_close(pushed, numerical_jvp(function, complexes, tangents))
+    cotangent = direction(rng, out)
+    pulled = ft.vjp(function, *complexes)[1](cotangent)
+    assert all(np.iscomplexobj(leaf) for leaf in leaves(pulled))
+    np.testing.assert_allclose(
+        inner_product(pushed, cotangent).real, inner_product(tangents, pulled).real, rtol=1e-9, atol=1e-11
+    )
+
+
+@for_each(DIFFERENTIABLE)
+@given(data=st.data())
+def test_second_derivatives_agree_in_all_four_orders(case, data):
+    args, rng = draw(case, data)
+    function, reals = case.of_reals(args)
+    loss = loss_of(function, rng, reals)
+    tangents = direction(rng, reals)
+    gradient = ft.grad(loss, argnums=all_of(reals))
+
+    def slope(*xs):
+        return ft.jvp(loss, xs, tangents)[1]
+
+    def slope_of_gradient(*xs):
+        return sum(np.sum(g * t) for g, t in zip(gradient(*xs), tangents, strict=True))
+
+    expected = numerical_jvp(gradient, reals, tangents)
+    assert_trees_close(ft.jvp(gradient, reals, tangents)[1], expected, rtol=1e-5, atol=1e-6)
+    assert_trees_close(ft.grad(slope_of_gradient, all_of(reals))(*reals), expected, rtol=1e-5, atol=1e-6)
+    assert_trees_close(ft.grad(slope, all_of(reals))(*reals), expected, rtol=1e-5, atol=1e-6)
+    curvature = ft.jvp(slope, reals, tangents)[1]
+    np.testing.assert_allclose(curvature, inner_product(expected, tangents), rtol=1e-5, atol=1e-6)
+
+
+BATCHABLE = [case for case in CASES if not case.needs_values]
+BATCHABLE_DIFFERENTIABLE = [case for case in BATCHABLE if case.differentiable]
+
+
+def every_in_axes(shapes):
+    """Every way to map at least one argument, over axes counted from the front."""
+    choices = [[None, *range(len(shape) + 1)] for shape in shapes]
+    return [axes for axes in itertools.product(*choices) if any(axis is not None for axis in axes)]
+
+
+def draw_in_axes(data, shapes):
+    """One way to map at least one argument, over axes counted from either end."""
+    choices = [[None, *range(-len(shape) - 1, len(shape) + 1)] for shape in shapes]
+    axes = st.tuples(*map(st.sampled_from, choices))
+    return data.draw(axes.filter(lambda drawn: any(axis is not None for axis in drawn)), label="in_axes")
+
+
+@for_each(BATCHABLE)
+@given(data=st.data())
+def test_vmap_over_every_axis_is_a_loop(case, data):
+    shapes, rng = draw_lanes(case, data)
+    ways = every_in_axes(shapes)
+    for in_axes in ways if len(ways) <= 16 else rng.permutation(np.array(ways, dtype=object))[:16]:
+        in_axes = tuple(in_axes)
+        args = with_lanes(case, rng, shapes, in_axes)
+        expected = loop_vmap(case.function, in_axes)(*args)
+        assert_trees_close(ft.vmap(case.function, in_axes)(*args), expected, rtol=1e-10, atol=1e-12, dtypes=True)
+
+
+@for_each(BATCHABLE)
+@given(data=st.data())
+def test_vmap_puts_lanes_on_the_output_axis_asked_for(case, data):
+    shapes, rng = draw_lanes(case, data)
+    in_axes = draw_in_axes(data, shapes)
+    args = with_lanes(case, rng, shapes, in_axes)
+    ranks = [np.ndim(leaf) for leaf in leaves(case.function(*case.sample(rng, shapes)))]
+    out_axes = data.draw(st.integers(-min(ranks) - 1, min(ranks)), label="out_axes")
+    expected = loop_vmap(case.function, in_axes, out_axes)(*args)
+    assert_trees_close(ft.vmap(case.function, in_axes, out_axes)(*args), expected, rtol=1e-10, atol=1e-12)
+
+
+def real_lanes(case, data):
+    """A loss of one lane's real arguments, their axes, and batched values; other arguments stay the same."""
+    shapes, rng = draw_lanes(case, data)
+    args = case.sample(rng, shapes)
+    function, reals = case.of_reals(args)
+    in_axes = draw_in_axes(data, [np.shape(arg) for arg in reals])
+    lanes = [case.of_reals(case.sample(rng, shapes))[1] for _ in range(LANES)]
+    batched = tuple(
+        column[0] if axis is None else np.stack(column, axis=axis)
+        for column, axis in zip(zip(*lanes, strict=True), in_axes, strict=True)
+    )
+    return loss_of(function, rng, reals), in_axes, batched, rng
+
+
+@for_each(BATCHABLE_DIFFERENTIABLE)
+@given(data=st.data())
+def test_vmap_of_grad_gives_the_gradient_of_every_lane(case, data):
+    loss, in_axes, batched, _ = real_lanes(case, data)
+    gradient = ft.grad(loss, all_of(batched))
+    assert_trees_close(
+        ft.vmap(gradient, in_axes)(*batched), loop_vmap(gradient, in_axes)(*batched), rtol=1e-9, atol=1e-11
+    )
+
+
+@for_each(BATCHABLE_DIFFERENTIABLE)
+@given(data=st.data())
+def test_grad_of_vmap_gathers_the_gradients_of_the_lanes(case, data):
+    loss, in_axes, batched, _ = real_lanes(case, data)
+    total = ft.grad(lambda *xs: np.sum(ft.vmap(loss, in_axes)(*xs)), all_of(batched))
+    of_lanes = loop_vmap(ft.grad(loss, all_of(batched)), in_axes)(*batched)
+    expected = tuple(
+        np.sum(lanes, axis=0) if axis is None else np.moveaxis(lanes, 0, axis)
+        for lanes, axis in zip(of_lanes, in_axes, strict=True)
+    )
+    assert_trees_close(total(*batched), expected, rtol=1e-9, atol=1e-11)
+
+
+@for_each(BATCHABLE_DIFFERENTIABLE)
+@given(data=st.data())
+def test_vmap_and_jvp_commute(case, data):
+    loss, in_axes, batched, rng = real_lanes(case, data)
+    tangents = direction(rng, batched)
+
+    def push(xs, vs):
+        return ft.jvp(loss, xs, vs)
+
+    inside = ft.vmap(push, (in_axes, in_axes))(batched, tangents)
+    outside = ft.jvp(ft.vmap(loss, in_axes), batched, tangents)
+    expected = loop_vmap(push, (in_axes, in_axes))(batched, tangents)
+    assert_trees_close(inside, expected, rtol=1e-9, atol=1e-11)
+    assert_trees_close(outside, expected, rtol=1e-9, atol=1e-11)
+
+
+@for_each(BATCHABLE)
+@given(data=st.data())
+def test_a_graph_computes_the_function_it_was_made_from(case, data):
+    shapes, rng = draw_lanes(case, data)
+    graph = ft.make_graph(case.function)(*case.sample(rng, shapes))
+    graph.check()
+    others = case.sample(rng, shapes)
+    assert_trees_close(graph(*others), case.function(*others), rtol=1e-10, atol=1e-12, dtypes=True)
+
+
+@for_each(BATCHABLE_DIFFERENTIABLE)
+@given(data=st.data())
+def test_graphs_are_transformed_like_the_function_they_were_made_from(case, data):
+    shapes, rng = draw_lanes(case, data)
+    function, reals = case.of_reals(case.sample(rng, shapes))
+    loss = loss_of(function, rng, reals)
+    gradient = ft.grad(loss, all_of(reals))
+    expected = gradient(*reals)
+    graph = ft.make_graph(loss)(*reals)
+    assert_trees_close(ft.grad(graph, all_of(reals))(*reals), expected, rtol=1e-9, atol=1e-11)
+    batched = tuple(np.stack([x, x]) for x in reals)
+    in_lanes = tuple(np.stack([g, g]) for g in expected)
+    assert_trees_close(ft.vmap(ft.grad(graph, all_of(reals)))(*batched), in_lanes, rtol=1e-9, atol=1e-11)
+    graph_of_gradient = ft.make_graph(gradient)(*reals)
+    graph_of_gradient.check()
+    assert_trees_close(graph_of_gradient(*reals), expected, rtol=1e-9, atol=1e-11)
+
+
+@for_each(BATCHABLE)
+@given(data=st.data())
+def test_eval_shape_foresees_shapes_and_dtypes(case, data):
+    args, _ = draw(case, data)
+    foreseen = leaves(ft.eval_shape(case.function, *args))
+    expected = [np.asarray(leaf) for leaf in leaves(case.function(*args))]
+    assert [(leaf.shape, leaf.dtype) for leaf in foreseen] == [(leaf.shape, leaf.dtype) for leaf in expected]
+
+
+@for_each(DIFFERENTIABLE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@given(data=st.data())
+def test_precision_of_values_is_numpys_and_of_gradients_that_of_the_input(case, dtype, data):
+    args, rng = draw(case, data)
+    function, reals = case.of_reals(args)
+    narrow = tuple(x.astype(dtype) for x in reals)
+    out, pullback = ft.vjp(inexact_part(function), *narrow)
+    expected = inexact_part(lambda *xs: map_leaves(np.asarray, function(*xs)))(*narrow)
+    assert_trees_close(out, expected, rtol=1e-3, atol=1e-3, dtypes=True)
+    cotangent = [rng.uniform(-1, 1, np.shape(leaf)).astype(leaf.dtype) for leaf in out]
+    pulled = pullback(cotangent)
+    assert all(leaf.dtype == dtype for leaf in pulled)
+    if dtype is np.float32:
+        wide = tuple(x.astype(np.float64) for x in narrow)
+        reference = ft.vjp(inexact_part(function), *wide)[1]([c.astype(np.float64) for c in cotangent])
+        assert_trees_close(pulled, reference, rtol=1e-2, atol=1e-3)
