@@ -1,8 +1,9 @@
 """One table of plain NumPy functions, with the shapes and domains on which each is smooth.
 
-Every law in test_laws.py runs over this table. A function here knows nothing of the library. Values are drawn from
-a grid that avoids 0, the integers, and ties within and between arguments, so that a kink is never within a
-finite-difference step; what happens at kinks is a convention, and is pinned in test_conventions.py.
+Every law in test_laws.py runs over this table. A function here knows nothing of the library.
+Values are drawn from a grid that avoids 0, the integers, and ties within and between arguments, so
+that a kink is never within a finite-difference step; what happens at kinks is a convention, and is
+pinned in test_conventions.py.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Case:
     analytic: complex arithmetic continues it, so that a complex step differentiates it.
     complexes: takes complex arguments.
     differentiable: has at least one real argument and a real result that depends on it.
-    needs_values: its shapes or its Python control flow depend on values, so that it cannot be staged.
+    needs_values: its shapes or its control flow depend on values, so that it cannot be staged.
     """
 
     name: str
@@ -83,7 +84,9 @@ class Case:
         args = []
         for i, (domain, shape) in enumerate(zip(self.domains, shapes, strict=True)):
             part = (i + 1) / (len(shapes) + 1)
-            draw = domain.sample_complex if complexes and isinstance(domain, Reals) else domain.sample
+            draw = (
+                domain.sample_complex if complexes and isinstance(domain, Reals) else domain.sample
+            )
             args.append(np.asarray(draw(rng, shape, part)))
         return tuple(args)
 
@@ -104,7 +107,7 @@ CASES: list[Case] = []
 
 
 def add(name, function, shapes, *domains, **facts):
-    """Enter a case. `shapes` is a strategy, or one tuple of fixed shapes; `domains` defaults to Reals()."""
+    """Enter a case; `shapes` is a strategy or a tuple of fixed shapes; domains default to Reals."""
     if isinstance(shapes, tuple):
         domains = domains or (Reals(),) * len(shapes)
         shapes = st.just(shapes)
@@ -118,7 +121,9 @@ def sides(count, low=1, high=3):
     return st.tuples(*[st.integers(low, high)] * count).map(lambda shape: (shape,))
 
 
-ANY_SHAPE = hnp.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=3).map(lambda shape: (shape,))
+ANY_SHAPE = hnp.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=3).map(
+    lambda shape: (shape,)
+)
 
 
 def broadcastable(count):
@@ -127,7 +132,7 @@ def broadcastable(count):
     )
 
 
-# --- elementary functions of one argument ------------------------------------------------------------------------
+# --- elementary functions of one argument --------------------------------------------------------
 
 ANALYTIC_UNARY = {
     "negative": (np.negative, Reals()),
@@ -190,7 +195,7 @@ for function in (np.isfinite, np.isinf, np.isnan, np.signbit, np.logical_not):
 add("invert", np.invert, ANY_SHAPE, Integers(-9, 9), differentiable=False)
 add("invert of bool", operator.invert, ANY_SHAPE, Booleans(), differentiable=False)
 
-# --- elementary functions of two arguments -----------------------------------------------------------------------
+# --- elementary functions of two arguments -------------------------------------------------------
 
 PAIR = broadcastable(2)
 ANALYTIC_BINARY = {
@@ -265,7 +270,13 @@ for function in (
     add(function.__name__, function, PAIR, Reals(), Reals(), differentiable=False)
 add("heaviside", np.heaviside, PAIR, Reals(), Reals())
 add("equal on integers", np.equal, PAIR, Integers(0, 2), Integers(0, 2), differentiable=False)
-add("integer arithmetic", lambda m, n: m * n - n // 2 + m % 3, PAIR, *[Integers(-9, 9)] * 2, differentiable=False)
+add(
+    "integer arithmetic",
+    lambda m, n: m * n - n // 2 + m % 3,
+    PAIR,
+    *[Integers(-9, 9)] * 2,
+    differentiable=False,
+)
 for function in (
     np.bitwise_and,
     np.bitwise_or,
@@ -280,7 +291,7 @@ for function in (
 for function in (np.left_shift, np.right_shift, operator.lshift, operator.rshift):
     add(function.__name__, function, PAIR, *[Integers(0, 5)] * 2, differentiable=False)
 
-# --- operators with constants on either side ---------------------------------------------------------------------
+# --- operators with constants on either side -----------------------------------------------------
 
 CONSTANT = np.array([0.5, -1.5, 2.0])
 ANALYTIC_MIXED = {
@@ -314,9 +325,15 @@ add("x // 2 * x", lambda x: x // 2.0 * x, ((2, 3),), Reals(2.1, 3.9))
 add("7 // x * x", lambda x: 7.0 // x * x, ((2, 3),), Reals(2.4, 3.4))
 add("relu", lambda x: np.maximum(x, 0), ((2, 3),))
 add("0.0 first relu", lambda x: np.maximum(0.0, x), ((2, 3),))
-add("the same argument twice", lambda x: x * x * np.sin(x) / (2 + x), ((2, 3),), Reals(-1, 1), analytic=True)
+add(
+    "the same argument twice",
+    lambda x: x * x * np.sin(x) / (2 + x),
+    ((2, 3),),
+    Reals(-1, 1),
+    analytic=True,
+)
 
-# --- reductions --------------------------------------------------------------------------------------------------
+# --- reductions ----------------------------------------------------------------------------------
 
 ONE_AXIS = {
     "": {},
@@ -349,17 +366,41 @@ SPREADS = {
     "std": (np.std, {"complexes": True}),
 }
 for name, (function, facts) in SPREADS.items():
-    for form, options in (MANY_AXES | {"ddof": {"ddof": 1}, "axis=1 ddof": {"axis": 1, "ddof": 1}}).items():
+    for form, options in (
+        MANY_AXES | {"ddof": {"ddof": 1}, "axis=1 ddof": {"axis": 1, "ddof": 1}}
+    ).items():
         if form != "axis=()":
             add(f"{name} {form}", lambda x, f=function, o=options: f(x, **o), sides(3, 2), **facts)
 for name, function in {"argmax": np.argmax, "argmin": np.argmin}.items():
     for form, options in ONE_AXIS.items():
-        add(f"{name} {form}", lambda x, f=function, o=options: f(x, **o), sides(3), differentiable=False)
+        add(
+            f"{name} {form}",
+            lambda x, f=function, o=options: f(x, **o),
+            sides(3),
+            differentiable=False,
+        )
 for name, function in {"any": np.any, "all": np.all}.items():
-    add(f"{name} of booleans", lambda x, f=function: f(x, axis=0), sides(2), Booleans(), differentiable=False)
-for form, options in {"": {}, "axis=None": {"axis": None}, "axis=0": {"axis": 0}, "axis=-1": {"axis": -1}}.items():
+    add(
+        f"{name} of booleans",
+        lambda x, f=function: f(x, axis=0),
+        sides(2),
+        Booleans(),
+        differentiable=False,
+    )
+for form, options in {
+    "": {},
+    "axis=None": {"axis": None},
+    "axis=0": {"axis": 0},
+    "axis=-1": {"axis": -1},
+}.items():
     add(f"cumsum {form}", lambda x, o=options: np.cumsum(x, **o), sides(3), linear=True)
-    add(f"cumprod {form}", lambda x, o=options: np.cumprod(x, **o), sides(3), analytic=True, complexes=True)
+    add(
+        f"cumprod {form}",
+        lambda x, o=options: np.cumprod(x, **o),
+        sides(3),
+        analytic=True,
+        complexes=True,
+    )
 
 MASK = np.array([[True, False, True], [False, True, True]])
 add("sum where", lambda x: np.sum(x, axis=0, where=MASK), ((2, 3),), linear=True)
@@ -370,16 +411,30 @@ add("max initial", lambda x: np.max(x, axis=0, initial=0.5), ((2, 3),))
 add("min where", lambda x: np.min(x, axis=1, where=MASK, initial=9.0), ((2, 3),))
 add("sum of a scalar", np.sum, ((),), linear=True)
 add("max of a scalar", np.max, ((),))
-add("sum of integers", lambda n: np.sum(n, axis=0), ((2, 3),), Integers(-9, 9), differentiable=False)
-add("mean of integers", lambda n: np.mean(n, axis=0), ((2, 3),), Integers(-9, 9), differentiable=False)
+add(
+    "sum of integers", lambda n: np.sum(n, axis=0), ((2, 3),), Integers(-9, 9), differentiable=False
+)
+add(
+    "mean of integers",
+    lambda n: np.mean(n, axis=0),
+    ((2, 3),),
+    Integers(-9, 9),
+    differentiable=False,
+)
 add("sum of booleans", lambda b: np.sum(b, axis=1), ((2, 3),), Booleans(), differentiable=False)
-add("max of integers", lambda n: np.max(n, axis=-1), ((2, 3),), Integers(-9, 9), differentiable=False)
+add(
+    "max of integers",
+    lambda n: np.max(n, axis=-1),
+    ((2, 3),),
+    Integers(-9, 9),
+    differentiable=False,
+)
 add("norm", np.linalg.norm, ((4,),))
 add("norm of a matrix", np.linalg.norm, ((2, 3),))
 add("norm along an axis", lambda x: np.linalg.norm(x, axis=0), ((2, 3),))
 add("norm keepdims", lambda x: np.linalg.norm(x, axis=-1, keepdims=True), ((2, 3),))
 
-# --- shape operations --------------------------------------------------------------------------------------------
+# --- shape operations ----------------------------------------------------------------------------
 
 STRUCTURE = {
     "reshape": (lambda x: np.reshape(x, (4, 6)), (2, 3, 4)),
@@ -425,7 +480,10 @@ STRUCTURE = {
     "diag of matrix k": (lambda x: np.diag(x, k=1), (3, 4)),
     "diagonal": (np.diagonal, (3, 4)),
     "diagonal offset axes": (lambda x: np.diagonal(x, offset=1, axis1=0, axis2=2), (2, 3, 4)),
-    "diagonal negative offset": (lambda x: np.diagonal(x, offset=-1, axis1=-2, axis2=-1), (2, 4, 3)),
+    "diagonal negative offset": (
+        lambda x: np.diagonal(x, offset=-1, axis1=-2, axis2=-1),
+        (2, 4, 3),
+    ),
     "trace": (np.trace, (3, 3)),
     "trace offset": (lambda x: np.trace(x, offset=1), (3, 4)),
     "trace axes": (lambda x: np.trace(x, axis1=1, axis2=2), (2, 3, 3)),
@@ -452,8 +510,18 @@ STRUCTURE = {
 }
 for name, (function, shape) in STRUCTURE.items():
     add(name, function, (shape,), linear=True)
-add("pad constant", lambda x: np.pad(x, 1, mode="constant", constant_values=2.0), ((2, 3),), analytic=True)
-add("pad constants", lambda x: np.pad(x, 1, constant_values=((1, 2), (3, 4))), ((2, 3),), analytic=True)
+add(
+    "pad constant",
+    lambda x: np.pad(x, 1, mode="constant", constant_values=2.0),
+    ((2, 3),),
+    analytic=True,
+)
+add(
+    "pad constants",
+    lambda x: np.pad(x, 1, constant_values=((1, 2), (3, 4))),
+    ((2, 3),),
+    analytic=True,
+)
 add("pad maximum", lambda x: np.pad(x, (1, 2), mode="maximum"), ((2, 3),))
 add("pad minimum", lambda x: np.pad(x, (1, 0), mode="minimum"), ((2, 3),))
 add("pad median", lambda x: np.pad(x, (1, 0), mode="median"), ((3, 3),))
@@ -476,14 +544,26 @@ JOINS = {
 }
 for name, (function, *shapes) in JOINS.items():
     add(name, function, tuple(shapes), linear=True)
-add("concatenate with a constant", lambda x: np.concatenate([np.ones(2), x, [3.0]]), ((2,),), analytic=True)
-add("stack with constants", lambda x: np.stack([np.ones(2), x, [3.0, 4.0]], axis=1), ((2,),), analytic=True)
+add(
+    "concatenate with a constant",
+    lambda x: np.concatenate([np.ones(2), x, [3.0]]),
+    ((2,),),
+    analytic=True,
+)
+add(
+    "stack with constants",
+    lambda x: np.stack([np.ones(2), x, [3.0, 4.0]], axis=1),
+    ((2,),),
+    analytic=True,
+)
 add("stack with a number", lambda x: np.stack([x[0], 1.0, x[1]]), ((2,),), analytic=True)
 
-# --- indexing ----------------------------------------------------------------------------------------------------
+# --- indexing ------------------------------------------------------------------------------------
 
 ROWS = np.array([True, False, True, True])
-GRID_MASK = np.array([[True, False, True], [False, False, True], [True, True, False], [False, True, False]])
+GRID_MASK = np.array(
+    [[True, False, True], [False, False, True], [True, True, False], [False, True, False]]
+)
 INDEXING = {
     "x[1]": lambda x: x[1],
     "x[-1]": lambda x: x[-1],
@@ -537,7 +617,9 @@ INDEXING = {
     "x[empty mask]": lambda x: x[np.zeros(4, dtype=bool)],
     "x[True]": lambda x: x[True],
     "x[0][1][0]": lambda x: x[0][1][0],
-    "every element by itself": lambda x: sum(x[i, j, 0] * (i - j) for i in range(4) for j in range(3)),
+    "every element by itself": lambda x: sum(
+        x[i, j, 0] * (i - j) for i in range(4) for j in range(3)
+    ),
     "iteration": lambda x: sum((row * i for i, row in enumerate(x)), 0.0),
     "unpacking": lambda x: (lambda a, b, c, d: a + 2 * b - c * 0.5 + d)(*x),
     "reversed": lambda x: np.stack(list(reversed(x))),
@@ -581,7 +663,7 @@ for name, function in SELF_INDEXED.items():
     add(name, function, ((4, 3),))
 add("x[x > 0]", lambda x: np.sum(x[x > 0] ** 2), ((4, 3),), needs_values=True)
 
-# --- choosing and sorting ----------------------------------------------------------------------------------------
+# --- choosing and sorting ------------------------------------------------------------------------
 
 THREE = broadcastable(3)
 add("where", np.where, THREE, Booleans(), Reals(), Reals(), linear=True)
@@ -594,7 +676,11 @@ add("clip above", lambda x: np.clip(x, None, 0.25), ANY_SHAPE)
 add("clip to arrays", lambda x: np.clip(x, np.array([-1.0, 0.0, 0.5]), 1.0), ((2, 3),))
 add("clip between arguments", np.clip, THREE, Reals(), Reals(-1.0, -0.5), Reals(0.5, 1.0))
 add("select", lambda x: np.select([x < -0.5, x < 0.5], [x**2, np.sin(x)]), ANY_SHAPE)
-add("select default", lambda x: np.select([x < -0.5, x < 0.5], [x**2, 2 * x], default=3.0), ((2, 3),))
+add(
+    "select default",
+    lambda x: np.select([x < -0.5, x < 0.5], [x**2, 2 * x], default=3.0),
+    ((2, 3),),
+)
 add("select default argument", lambda x, y: np.select([x < y], [x * y], x), PAIR, Reals(), Reals())
 add("sort", np.sort, sides(2))
 add("sort axis=0", lambda x: np.sort(x, axis=0), sides(3))
@@ -605,7 +691,7 @@ add("argsort axis=0", lambda x: np.argsort(x, axis=0), sides(3), differentiable=
 add("argsort axis=None", lambda x: np.argsort(x, axis=None), sides(2), differentiable=False)
 add("sort integers", np.sort, ((2, 4),), Integers(0, 4), differentiable=False)
 
-# --- contractions ------------------------------------------------------------------------------------------------
+# --- contractions --------------------------------------------------------------------------------
 
 MATMUL_SHAPES = [
     ((3,), (3,)),
@@ -662,7 +748,14 @@ for shapes in [((2,), (3,)), ((2, 2), (3,)), ((), (3,)), ((2, 2), (1, 3))]:
     add(f"outer {shapes}", np.outer, shapes, **BILINEAR)
 for shapes in [((3,), (3,)), ((2, 3), (2, 3)), ((2, 3), (6,)), ((), ())]:
     add(f"vdot {shapes}", np.vdot, shapes, complexes=True)
-KRON_SHAPES = [((2,), (3,)), ((2, 3), (2, 2)), ((2,), (2, 3)), ((2, 3), (2,)), ((), (2, 2)), ((2, 1, 2), (2, 2))]
+KRON_SHAPES = [
+    ((2,), (3,)),
+    ((2, 3), (2, 2)),
+    ((2,), (2, 3)),
+    ((2, 3), (2,)),
+    ((), (2, 2)),
+    ((2, 1, 2), (2, 2)),
+]
 for shapes in KRON_SHAPES:
     add(f"kron {shapes}", np.kron, shapes, **BILINEAR)
 
@@ -677,7 +770,12 @@ TENSORDOT = {
     "negative": ((2, 3, 4), (4, 3, 2), {"axes": ((-1, 1), (0, -2))}),
 }
 for name, (left, right, options) in TENSORDOT.items():
-    add(f"tensordot {name}", lambda x, y, o=options: np.tensordot(x, y, **o), (left, right), **BILINEAR)
+    add(
+        f"tensordot {name}",
+        lambda x, y, o=options: np.tensordot(x, y, **o),
+        (left, right),
+        **BILINEAR,
+    )
 
 EINSUM = {
     "ij,jk->ik": [(2, 3), (3, 4)],
@@ -749,7 +847,10 @@ INTERLEAVED = {
     "transpose": (lambda x: np.einsum(x, [1, 0], [0, 1]), [(2, 3)]),
     "diagonal": (lambda x: np.einsum(x, [0, 0], [0]), [(3, 3)]),
     "trace": (lambda x: np.einsum(x, [0, 0]), [(3, 3)]),
-    "ellipsis": (lambda x, y: np.einsum(x, [Ellipsis, 0], y, [0, Ellipsis], [Ellipsis]), [(2, 3), (3, 2)]),
+    "ellipsis": (
+        lambda x, y: np.einsum(x, [Ellipsis, 0], y, [0, Ellipsis], [Ellipsis]),
+        [(2, 3), (3, 2)],
+    ),
     "ellipsis implicit": (lambda x, y: np.einsum(x, [..., 3], y, [3]), [(2, 2, 3), (3,)]),
     "sum": (lambda x: np.einsum(x, [5, 7], []), [(2, 3)]),
     "implicit order": (lambda x: np.einsum(x, [7, 5]), [(2, 3)]),
@@ -758,7 +859,7 @@ INTERLEAVED = {
 for name, (function, shapes) in INTERLEAVED.items():
     add(f"einsum interleaved {name}", function, tuple(shapes), linear=len(shapes) == 1, **BILINEAR)
 
-# --- methods of arrays -------------------------------------------------------------------------------------------
+# --- methods of arrays ---------------------------------------------------------------------------
 
 LINEAR_METHODS = {
     "sum()": lambda x: x.sum(),
@@ -796,7 +897,14 @@ LINEAR_METHODS = {
 }
 for name, function in LINEAR_METHODS.items():
     add(f"x.{name}", function, ((2, 3, 4),), linear=True)
-add("x.astype(float)", lambda x: x.astype(np.float64), ((2, 3),), linear=True, analytic=False, complexes=False)
+add(
+    "x.astype(float)",
+    lambda x: x.astype(np.float64),
+    ((2, 3),),
+    linear=True,
+    analytic=False,
+    complexes=False,
+)
 SMOOTH_METHODS = {
     "prod()": lambda x: x.prod(),
     "prod(axis=0)": lambda x: x.prod(axis=0),

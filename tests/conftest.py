@@ -1,4 +1,4 @@
-"""Settings shared by the whole test suite: how hypothesis draws, and the markers in use."""
+"""Settings shared by the whole test suite: how hypothesis draws."""
 
 from hypothesis import HealthCheck, settings
 
@@ -11,7 +11,3 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("functrans")
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "peers: compares with JAX or HIPS autograd, where installed")

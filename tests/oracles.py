@@ -1,7 +1,7 @@
-"""What the transforms mean, computed without them: finite differences, complex steps and Python loops.
+"""What the transforms mean, computed without them: finite differences, complex steps and loops.
 
-Nothing here imports the library under test. A pytree is walked by hand, so that the library's own flattening
-is not what its results are compared with.
+Nothing here imports the library under test. A pytree is walked by hand, so that the library's own
+flattening is not what its results are compared with.
 """
 
 import dataclasses
@@ -74,13 +74,13 @@ def _shifted(primals, tangents, step):
 
 
 def complex_step_jvp(function, primals, tangents):
-    """Im f(x + i h v) / h: exact to rounding, for code that is analytic and real on the real line."""
+    """Im f(x + i h v) / h: exact to rounding, for analytic code that is real on the real line."""
     out = function(*_shifted(primals, tangents, 1j * COMPLEX_STEP))
     return map_leaves(lambda leaf: np.imag(leaf) / COMPLEX_STEP, out)
 
 
 def central_difference_jvp(function, primals, tangents, step=STEP):
-    """Central differences at h, h/2 and h/4, extrapolated twice (Richardson): the error is O(h^6)."""
+    """Central differences at h, h/2, h/4, extrapolated twice (Richardson): the error is O(h^6)."""
 
     def difference(h):
         above = function(*_shifted(primals, tangents, h))
@@ -104,7 +104,7 @@ def numerical_jvp(function, primals, tangents, analytic=False):
 
 
 def numerical_gradient(function, primals, analytic=False):
-    """The gradient of a real scalar `function`, one coordinate at a time: du/dx - i du/dy for complex leaves."""
+    """The gradient of a real scalar `function`: du/dx, and du/dx - i du/dy for complex leaves."""
 
     def along(index, position, unit):
         count = iter(range(len(leaves(primals))))
@@ -178,7 +178,7 @@ def loop_vmap(function, in_axes=0, out_axes=0):
 
 
 def assert_trees_close(actual, expected, rtol=1e-6, atol=1e-7, dtypes=False):
-    """Same containers, plain NumPy or Python leaves, same shapes, close values (and equal dtypes if asked)."""
+    """Same containers, plain leaves, same shapes, close values (and equal dtypes if asked)."""
     below = children(expected)
     if below is not None:
         assert type(actual) is type(expected)

@@ -28,7 +28,9 @@ def test_reductions_give_every_lane_the_same_result(collective, reduce):
 
 @pytest.mark.parametrize("in_axis", [0, 1, -1])
 def test_reductions_over_any_mapped_axis(in_axis):
-    out = over_lanes(lambda x: x / ft.psum(x, "lanes"), in_axes=in_axis, out_axes=in_axis)(np.exp(X))
+    out = over_lanes(lambda x: x / ft.psum(x, "lanes"), in_axes=in_axis, out_axes=in_axis)(
+        np.exp(X)
+    )
     np.testing.assert_allclose(out, np.exp(X) / np.exp(X).sum(axis=in_axis, keepdims=True))
 
 
@@ -48,7 +50,9 @@ def test_axis_index_counts_lanes():
     np.testing.assert_array_equal(over_lanes(lambda x: ft.axis_index("lanes"))(X), np.arange(4))
     out = over_lanes(lambda x: x * ft.axis_index("lanes"))(X)
     np.testing.assert_allclose(out, X * np.arange(4)[:, None])
-    np.testing.assert_array_equal(over_lanes(lambda: ft.axis_index("lanes"), axis_size=3)(), np.arange(3))
+    np.testing.assert_array_equal(
+        over_lanes(lambda: ft.axis_index("lanes"), axis_size=3)(), np.arange(3)
+    )
 
 
 def test_axis_index_decides_branches():
@@ -69,7 +73,11 @@ def test_nested_names_reach_the_axis_they_name():
     table = RNG.uniform(-1, 1, (2, 3))
     both = ft.vmap(
         ft.vmap(
-            lambda x: (ft.psum(x, "rows"), ft.psum(x, "columns"), ft.psum(ft.psum(x, "rows"), "columns")),
+            lambda x: (
+                ft.psum(x, "rows"),
+                ft.psum(x, "columns"),
+                ft.psum(ft.psum(x, "rows"), "columns"),
+            ),
             axis_name="columns",
         ),
         axis_name="rows",
@@ -81,7 +89,7 @@ def test_nested_names_reach_the_axis_they_name():
 
 
 def test_axis_index_of_nested_names():
-    index = lambda x: 10 * ft.axis_index("rows") + ft.axis_index("columns")  # noqa: E731
+    index = lambda x: 10 * ft.axis_index("rows") + ft.axis_index("columns")
     table = ft.vmap(ft.vmap(index, axis_name="columns"), axis_name="rows")(np.zeros((2, 3)))
     np.testing.assert_array_equal(table, [[0, 1, 2], [10, 11, 12]])
 
@@ -128,7 +136,7 @@ def plain_loss(name):
 @EACH_PROGRAM
 def test_derivatives_around_the_map_see_every_lane(name):
     expected = numerical_gradient(plain_loss(name), (X,))[0]
-    loss = lambda x: np.sum(WEIGHTS * over_lanes(COLLECTIVE_PROGRAMS[name])(x))  # noqa: E731
+    loss = lambda x: np.sum(WEIGHTS * over_lanes(COLLECTIVE_PROGRAMS[name])(x))
     assert_trees_close(ft.grad(loss)(X), expected)
     direction = RNG.uniform(-1, 1, X.shape)
     out, tangent = ft.jvp(over_lanes(COLLECTIVE_PROGRAMS[name]), (X,), (direction,))
@@ -139,7 +147,7 @@ def test_derivatives_around_the_map_see_every_lane(name):
 @EACH_PROGRAM
 def test_forward_derivatives_inside_the_map_carry_every_lanes_tangent(name):
     direction = RNG.uniform(-1, 1, X.shape)
-    push = lambda x, v: ft.jvp(COLLECTIVE_PROGRAMS[name], (x,), (v,))  # noqa: E731
+    push = lambda x, v: ft.jvp(COLLECTIVE_PROGRAMS[name], (x,), (v,))
     out, tangent = over_lanes(push)(X, direction)
     assert_trees_close(out, PLAIN_PROGRAMS[name](X))
     assert_trees_close(tangent, numerical_jvp(PLAIN_PROGRAMS[name], (X,), (direction,)))
@@ -147,21 +155,21 @@ def test_forward_derivatives_inside_the_map_carry_every_lanes_tangent(name):
 
 @EACH_PROGRAM
 def test_reverse_derivatives_inside_the_map_gather_every_lanes_cotangent(name):
-    pull = lambda x, w: ft.vjp(COLLECTIVE_PROGRAMS[name], x)[1](w)[0]  # noqa: E731
+    pull = lambda x, w: ft.vjp(COLLECTIVE_PROGRAMS[name], x)[1](w)[0]
     assert_trees_close(over_lanes(pull)(X, WEIGHTS), numerical_gradient(plain_loss(name), (X,))[0])
 
 
 @EACH_PROGRAM
 def test_second_derivatives_through_the_map(name):
     direction = RNG.uniform(-1, 1, X.shape)
-    loss = lambda x: np.sum(WEIGHTS * over_lanes(COLLECTIVE_PROGRAMS[name])(x))  # noqa: E731
+    loss = lambda x: np.sum(WEIGHTS * over_lanes(COLLECTIVE_PROGRAMS[name])(x))
     expected = numerical_jvp(ft.grad(plain_loss(name)), (X,), (direction,))
     assert_trees_close(ft.hvp(loss, (X,), (direction,)), expected)
 
 
 def test_data_parallel_training_step_is_the_step_on_the_whole_batch():
     inputs, targets = RNG.normal(size=(6, 3)), RNG.normal(size=6)
-    loss = lambda w, x, y: (x @ w - y) ** 2  # noqa: E731
+    loss = lambda w, x, y: (x @ w - y) ** 2
 
     def step(w, x, y):
         return w - 0.1 * ft.pmean(ft.grad(loss)(w, x, y), "lanes")
@@ -176,6 +184,8 @@ def test_data_parallel_training_step_is_the_step_on_the_whole_batch():
 def test_gradients_of_collectives_are_those_of_jax():
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
-    theirs = jax.vmap(jax.grad(lambda x: jax.numpy.sum(jax.lax.psum(x**2, "lanes") * x)), axis_name="lanes")
+    theirs = jax.vmap(
+        jax.grad(lambda x: jax.numpy.sum(jax.lax.psum(x**2, "lanes") * x)), axis_name="lanes"
+    )
     ours = over_lanes(ft.grad(lambda x: np.sum(ft.psum(x**2, "lanes") * x)))
     assert_trees_close(ours(X), np.asarray(theirs(X)), rtol=1e-10)

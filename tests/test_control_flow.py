@@ -1,6 +1,7 @@
-"""Python control flow on traced values: `if`, `while`, `for`, `float`, `int`, `.item()` and `range`.
+"""Python control flow on traced values: `if`, `while`, `for`, `float`, `int`, `item`, `range`.
 
-Under derivatives values are concrete. Under vmap lanes that disagree go separate ways, and come back in order.
+Under derivatives values are concrete. Under vmap lanes that disagree go separate ways, and come
+back in order.
 """
 
 import math
@@ -63,7 +64,7 @@ def power_by_loop(x, n):
 
 LANES = np.array([0.5, -1.0, 2.0, -0.25, 3.0, 0.75, 1.5, -2.0])
 
-# --- under derivatives -------------------------------------------------------------------------------------------
+# --- under derivatives ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("x", LANES)
@@ -91,12 +92,12 @@ def test_conversions_are_constants_under_derivatives():
 
 
 def test_predicates_of_arrays_are_concrete_under_derivatives():
-    f = lambda x: np.sum(x**2) if (x > 0).all() else np.sum(x)  # noqa: E731
+    f = lambda x: np.sum(x**2) if (x > 0).all() else np.sum(x)
     np.testing.assert_allclose(ft.grad(f)(np.array([1.0, 2.0])), [2.0, 4.0])
     np.testing.assert_allclose(ft.grad(f)(np.array([1.0, -2.0])), [1.0, 1.0])
 
 
-# --- under vmap --------------------------------------------------------------------------------------------------
+# --- under vmap ----------------------------------------------------------------------------------
 
 
 def test_lanes_that_agree_share_one_call():
@@ -141,7 +142,9 @@ def test_nested_branches_take_one_call_for_each_path():
     xs = np.array([1.0, -2.0, 3.0, -0.5, 1.0, -3.0, 2.0])
     ys = np.array([1.0, 1.0, -1.0, 2.0, -4.0, -1.0, 5.0])
     counting, calls = counted(f)
-    np.testing.assert_allclose(ft.vmap(counting)(xs, ys), [f(x, y) for x, y in zip(xs, ys, strict=True)])
+    np.testing.assert_allclose(
+        ft.vmap(counting)(xs, ys), [f(x, y) for x, y in zip(xs, ys, strict=True)]
+    )
     assert len(calls) <= 5
 
 
@@ -189,14 +192,16 @@ def test_break_and_continue():
 
 
 def test_any_and_all_of_a_vector_decide_by_lane():
-    f = lambda v: v * 2 if (v > 0).all() else (v - 1 if np.any(v > 0) else v * 0)  # noqa: E731
+    f = lambda v: v * 2 if (v > 0).all() else (v - 1 if np.any(v > 0) else v * 0)
     rows = np.array([[1.0, 2.0], [1.0, -2.0], [-1.0, -2.0], [3.0, 4.0]])
     np.testing.assert_allclose(ft.vmap(f)(rows), [[2.0, 4.0], [0.0, -3.0], [0.0, 0.0], [6.0, 8.0]])
-    np.testing.assert_allclose(ft.vmap(f, 1, 1)(rows.T), np.array([[2.0, 4.0], [0.0, -3.0], [0.0, 0.0], [6.0, 8.0]]).T)
+    np.testing.assert_allclose(
+        ft.vmap(f, 1, 1)(rows.T), np.array([[2.0, 4.0], [0.0, -3.0], [0.0, 0.0], [6.0, 8.0]]).T
+    )
 
 
 def test_python_min_max_and_chained_comparisons():
-    f = lambda x, y: max(x, y) * 10 + min(x, y) + (1.0 if 0 < x < y else 0.0)  # noqa: E731
+    f = lambda x, y: max(x, y) * 10 + min(x, y) + (1.0 if 0 < x < y else 0.0)
     xs, ys = np.array([1.0, 5.0, -1.0, 2.0]), np.array([2.0, 3.0, 4.0, 2.0])
     np.testing.assert_allclose(ft.vmap(f)(xs, ys), [22.0, 53.0, 39.0, 22.0])
 
@@ -230,10 +235,19 @@ def test_branch_on_an_unmapped_value_does_not_split():
         (lambda n: len(range(n)), np.array([3, 1, 3, 3, 1])),
         (lambda n: [10, 20, 30, 40][n], np.array([3, 1, 3, 3, 1])),
     ],
-    ids=["float", "item", "int of float", "float of int", "int", "item of int", "range", "list index"],
+    ids=[
+        "float",
+        "item",
+        "int of float",
+        "float of int",
+        "int",
+        "item of int",
+        "range",
+        "list index",
+    ],
 )
 def test_conversions_split_by_value(convert, values):
-    f = lambda x: convert(x) * 2 + x  # noqa: E731
+    f = lambda x: convert(x) * 2 + x
     counting, calls = counted(f)
     np.testing.assert_allclose(ft.vmap(counting)(values), [f(x) for x in values])
     assert len(calls) <= len(set(values.tolist()))
@@ -261,7 +275,7 @@ def test_range_of_a_mapped_count_beside_a_mapped_base():
 @pytest.mark.parametrize("in_axis", [0, 1, -1])
 @pytest.mark.parametrize("out_axis", [0, 1, -1])
 def test_lanes_return_to_the_output_axis_asked_for(in_axis, out_axis):
-    f = lambda v: np.stack([v, 2 * v]) if v[0] > 0 else np.stack([-v, v])  # noqa: E731
+    f = lambda v: np.stack([v, 2 * v]) if v[0] > 0 else np.stack([-v, v])
     values = np.random.default_rng(0).normal(size=(4, 4))
     expected = loop_vmap(f, in_axis, out_axis)(values)
     np.testing.assert_allclose(ft.vmap(f, in_axis, out_axis)(values), expected)
@@ -283,7 +297,7 @@ def test_pytree_outputs_of_different_paths_are_put_together():
 
 
 def test_constant_and_mapped_outputs_of_different_paths():
-    f = lambda x: x if x > 0 else 0.0  # noqa: E731
+    f = lambda x: x if x > 0 else 0.0
     np.testing.assert_allclose(ft.vmap(f)(np.array([-1.0, 2.0, -3.0])), [0.0, 2.0, 0.0])
 
 
@@ -293,7 +307,7 @@ def test_one_lane_needs_one_call():
     assert len(calls) == 1
 
 
-# --- composed with derivatives -----------------------------------------------------------------------------------
+# --- composed with derivatives -------------------------------------------------------------------
 
 
 def test_vmap_of_grad_splits_lanes():
@@ -341,7 +355,7 @@ def test_derivative_flows_to_unmapped_arguments_through_every_path():
 
 def test_derivative_flows_to_captured_values_through_every_path():
     xs = np.array([1.0, -1.0, 3.0])
-    total = lambda w: np.sum(ft.vmap(lambda x: w * x if x > 0 else w**2)(xs))  # noqa: E731
+    total = lambda w: np.sum(ft.vmap(lambda x: w * x if x > 0 else w**2)(xs))
     np.testing.assert_allclose(ft.grad(total)(5.0), 14.0)
     np.testing.assert_allclose(ft.grad(ft.grad(total))(5.0), 2.0)
     np.testing.assert_allclose(ft.jvp(total, (5.0,), (1.0,))[1], 14.0)
@@ -355,7 +369,7 @@ def test_while_loop_is_differentiated_in_each_lane():
 
 
 def test_jacobian_and_hessian_of_branches_by_lane():
-    f = lambda x: np.sum(x**3) if x[0] > 0 else np.sum(x**2)  # noqa: E731
+    f = lambda x: np.sum(x**3) if x[0] > 0 else np.sum(x**2)
     rows = np.array([[1.0, 2.0], [-1.0, 3.0], [2.0, 0.5]])
     expected = np.stack([np.diag(6 * row) if row[0] > 0 else 2 * np.eye(2) for row in rows])
     np.testing.assert_allclose(ft.vmap(ft.hessian(f))(rows), expected)
@@ -367,13 +381,13 @@ def test_jacobian_and_hessian_of_branches_by_lane():
 
 @pytest.mark.parametrize("convert", [float, int, lambda x: x.item()])
 def test_conversions_split_under_grad_on_either_side(convert):
-    f = lambda x: x * convert(x)  # noqa: E731
+    f = lambda x: x * convert(x)
     xs = np.array([1.0, 2.0, 2.0, 3.0])
     np.testing.assert_allclose(ft.vmap(ft.grad(f))(xs), xs)
     np.testing.assert_allclose(ft.grad(lambda x: np.sum(ft.vmap(f)(x)))(xs), xs)
 
 
-# --- nested vmap -------------------------------------------------------------------------------------------------
+# --- nested vmap ---------------------------------------------------------------------------------
 
 TABLE = np.array([[0.5, -1.0, 2.0], [-0.5, -1.0, -2.0], [1.5, 2.0, 3.0], [-1.0, 2.0, 0.25]])
 PIECEWISE_TABLE = np.array([[piecewise(x) for x in row] for row in TABLE])
@@ -393,17 +407,19 @@ def test_outer_branch_around_an_inner_vmap():
             return ft.vmap(piecewise)(row)
         return row * 0.0
 
-    np.testing.assert_allclose(ft.vmap(f)(TABLE), np.where(TABLE.sum(1, keepdims=True) > 0, PIECEWISE_TABLE, 0.0))
+    np.testing.assert_allclose(
+        ft.vmap(f)(TABLE), np.where(TABLE.sum(1, keepdims=True) > 0, PIECEWISE_TABLE, 0.0)
+    )
 
 
 def test_inner_branch_on_a_value_mapped_only_outside():
-    f = lambda a: ft.vmap(lambda b: a * b if a > 0 else a + b)(np.arange(3.0))  # noqa: E731
+    f = lambda a: ft.vmap(lambda b: a * b if a > 0 else a + b)(np.arange(3.0))
     xs = np.array([2.0, -1.0])
     np.testing.assert_allclose(ft.vmap(f)(xs), [[0.0, 2.0, 4.0], [-1.0, 0.0, 1.0]])
 
 
 def test_inner_branch_on_two_differently_mapped_values():
-    f = lambda a, b: a - b if a > b else a * b  # noqa: E731
+    f = lambda a, b: a - b if a > b else a * b
     xs, ys = np.array([1.0, 2.0, 3.0]), np.array([0.5, 2.5])
     table = ft.vmap(ft.vmap(f, (None, 0)), (0, None))(xs, ys)
     np.testing.assert_allclose(table, [[f(x, y) for y in ys] for x in xs])
@@ -425,13 +441,17 @@ def test_range_of_nested_mapped_counts():
 
 
 def test_chunks_and_splits_together():
-    np.testing.assert_allclose(ft.vmap(piecewise, chunk_size=3)(LANES), [piecewise(x) for x in LANES])
+    np.testing.assert_allclose(
+        ft.vmap(piecewise, chunk_size=3)(LANES), [piecewise(x) for x in LANES]
+    )
 
 
 @given(data=st.data())
 @settings(max_examples=25)
 def test_random_programs_of_branches_are_a_loop(data):
-    steps = data.draw(st.lists(st.tuples(st.floats(-2, 2), st.sampled_from("abcd")), min_size=1, max_size=4))
+    steps = data.draw(
+        st.lists(st.tuples(st.floats(-2, 2), st.sampled_from("abcd")), min_size=1, max_size=4)
+    )
     values = np.array(data.draw(st.lists(st.floats(-2, 2), min_size=1, max_size=8)))
 
     def f(x):
@@ -453,7 +473,7 @@ def test_random_programs_of_branches_are_a_loop(data):
     )
 
 
-# --- while staging -----------------------------------------------------------------------------------------------
+# --- while staging -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

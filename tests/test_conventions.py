@@ -1,4 +1,4 @@
-"""Promises beyond the mathematics: kinks, complex numbers, empty arrays, dtypes, depth, memory and threads."""
+"""Promises beyond calculus: kinks, complex numbers, emptiness, dtypes, depth, memory, threads."""
 
 import concurrent.futures
 import gc
@@ -20,13 +20,17 @@ def slopes(f, x):
     return [ft.grad(f)(x), ft.jvp(f, (x,), (np.float64(1.0),))[1]]
 
 
-# --- kinks -------------------------------------------------------------------------------------------------------
+# --- kinks ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("f", [np.abs, np.absolute, np.fabs, abs], ids=["abs", "absolute", "fabs", "builtin"])
+@pytest.mark.parametrize(
+    "f", [np.abs, np.absolute, np.fabs, abs], ids=["abs", "absolute", "fabs", "builtin"]
+)
 def test_abs_at_zero_has_derivative_zero(f):
     assert slopes(f, 0.0) == [0.0, 0.0]
-    np.testing.assert_array_equal(ft.grad(lambda x: np.sum(f(x)))(np.array([-2.0, 0.0, 3.0])), [-1.0, 0.0, 1.0])
+    np.testing.assert_array_equal(
+        ft.grad(lambda x: np.sum(f(x)))(np.array([-2.0, 0.0, 3.0])), [-1.0, 0.0, 1.0]
+    )
 
 
 def test_abs_of_complex_zero_has_derivative_zero():
@@ -50,7 +54,9 @@ def test_relu_at_zero_has_derivative_zero(relu):
     x = np.array([-1.0, 0.0, 2.0])
     np.testing.assert_array_equal(gradient(x), [0.0, 0.0, 1.0])
     np.testing.assert_array_equal(ft.vmap(ft.grad(relu))(x), [0.0, 0.0, 1.0])
-    np.testing.assert_array_equal(gradient(x.astype(np.float32)), np.array([0, 0, 1], dtype=np.float32))
+    np.testing.assert_array_equal(
+        gradient(x.astype(np.float32)), np.array([0, 0, 1], dtype=np.float32)
+    )
 
 
 @pytest.mark.parametrize("f", [np.maximum, np.minimum, np.fmax, np.fmin])
@@ -77,7 +83,9 @@ def test_ties_in_max_share_evenly():
     np.testing.assert_allclose(gradient, (TIES == 3.0) / 3)
     rows = ft.grad(lambda x: np.sum(np.max(x, axis=1)))(TIES)
     np.testing.assert_allclose(rows, [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
-    tangent = ft.jvp(lambda x: x.max(axis=1), (TIES,), (np.array([[9.0, 1.0, 2.0], [5.0, 9.0, 9.0]]),))[1]
+    tangent = ft.jvp(
+        lambda x: x.max(axis=1), (TIES,), (np.array([[9.0, 1.0, 2.0], [5.0, 9.0, 9.0]]),)
+    )[1]
     np.testing.assert_allclose(tangent, [1.5, 5.0])
 
 
@@ -117,7 +125,7 @@ def test_powers_at_zero_have_finite_derivatives(f, first, second):
 
 
 def test_power_of_two_traced_arguments_at_zero():
-    power = lambda x, y: x**y  # noqa: E731
+    power = lambda x, y: x**y
     # d/dx x^y = y x^(y-1) and d/dy x^y = x^y log(x) -> 0 as x -> 0 for y > 0.
     assert ft.grad(power, (0, 1))(0.0, 2.0) == (0.0, 0.0)
     assert ft.grad(power, (0, 1))(0.0, 1.0) == (1.0, 0.0)
@@ -153,7 +161,9 @@ def test_products_with_zeros_have_the_right_derivative():
     np.testing.assert_allclose(ft.jacfwd(np.cumprod)(x), jacobian)
 
 
-@pytest.mark.parametrize("f", [np.floor, np.ceil, np.rint, np.trunc, np.sign, np.argmax, lambda x: x > 0])
+@pytest.mark.parametrize(
+    "f", [np.floor, np.ceil, np.rint, np.trunc, np.sign, np.argmax, lambda x: x > 0]
+)
 def test_piecewise_constant_functions_are_constants(f):
     x = np.array([1.5, -0.5, 0.25])
     np.testing.assert_allclose(ft.grad(lambda x: np.sum(f(x) * x))(x), np.broadcast_to(f(x), 3))
@@ -169,11 +179,11 @@ def test_derivative_of_something_unrelated_to_the_argument_is_zero():
 
 
 def test_branch_not_taken_by_where_does_not_poison_the_gradient():
-    f = lambda x: np.where(x > 0, np.sqrt(np.where(x > 0, x, 1.0)), 0.0)  # noqa: E731
+    f = lambda x: np.where(x > 0, np.sqrt(np.where(x > 0, x, 1.0)), 0.0)
     np.testing.assert_allclose(ft.vmap(ft.grad(f))(np.array([4.0, 0.0, -1.0])), [0.25, 0.0, 0.0])
 
 
-# --- complex numbers ---------------------------------------------------------------------------------------------
+# --- complex numbers -----------------------------------------------------------------------------
 
 MATRIX = np.array([[1.0 + 2j, 0.5 - 1j], [-0.3j, 2.0 + 0j]])
 REAL_OF_COMPLEX = {
@@ -219,7 +229,7 @@ def test_per_lane_gradient_of_a_real_function_of_z(f):
 
 
 def test_gradient_of_a_real_argument_through_complex_numbers_is_real():
-    f = lambda t: np.sum(np.abs(np.exp(1j * t) + t) ** 2)  # noqa: E731
+    f = lambda t: np.sum(np.abs(np.exp(1j * t) + t) ** 2)
     t = np.array([0.1, 0.7])
     gradient = ft.grad(f)(t)
     assert gradient.dtype == np.float64
@@ -227,7 +237,7 @@ def test_gradient_of_a_real_argument_through_complex_numbers_is_real():
 
 
 def test_gradient_descends_when_its_conjugate_is_subtracted():
-    f = lambda z: np.abs(z - (1 + 2j)) ** 2  # noqa: E731
+    f = lambda z: np.abs(z - (1 + 2j)) ** 2
     z = 0.0 + 0.0j
     for _ in range(60):
         z = z - 0.2 * np.conj(ft.grad(f)(z))
@@ -264,7 +274,20 @@ def test_complex_gradients_are_those_of_jax(name):
 
 @pytest.mark.peers
 @pytest.mark.parametrize(
-    "name", ["conjugate", "real", "imag", "abs", "exp", "sqrt", "square", "log", "sin", "tanh", "reciprocal"]
+    "name",
+    [
+        "conjugate",
+        "real",
+        "imag",
+        "abs",
+        "exp",
+        "sqrt",
+        "square",
+        "log",
+        "sin",
+        "tanh",
+        "reciprocal",
+    ],
 )
 def test_complex_pullbacks_are_those_of_jax(name):
     jax = pytest.importorskip("jax")
@@ -273,10 +296,12 @@ def test_complex_pullbacks_are_those_of_jax(name):
     expected_out, expected_pullback = jax.vjp(getattr(jax.numpy, name), Z)
     assert_trees_close(out, np.asarray(expected_out), rtol=1e-10, dtypes=True)
     cotangent = np.array([0.5, -2.0]) + (np.array([1j, 0.3j]) if np.iscomplexobj(out) else 0.0)
-    assert_trees_close(pullback(cotangent), (np.asarray(expected_pullback(cotangent)[0]),), rtol=1e-10)
+    assert_trees_close(
+        pullback(cotangent), (np.asarray(expected_pullback(cotangent)[0]),), rtol=1e-10
+    )
 
 
-# --- empty arrays and empty trees --------------------------------------------------------------------------------
+# --- empty arrays and empty trees ----------------------------------------------------------------
 
 EMPTY = {
     "sum": (np.sum, (0,)),
@@ -334,7 +359,7 @@ def test_empty_arrays_in_every_lane(f, shape):
 
 
 def test_no_lanes_at_all():
-    f = lambda x, y: {"a": np.sin(x) @ y, "b": np.sum(x)}  # noqa: E731
+    f = lambda x, y: {"a": np.sin(x) @ y, "b": np.sum(x)}
     out = ft.vmap(f, (0, None))(np.ones((0, 3)), np.ones((3, 2)))
     assert_trees_close(out, {"a": np.ones((0, 2)), "b": np.ones(0)}, dtypes=True)
     assert_trees_close(ft.vmap(ft.grad(lambda x: np.sum(x**2)))(np.ones((0, 3))), np.ones((0, 3)))
@@ -360,14 +385,14 @@ def test_scalars_of_every_kind():
 
 @pytest.mark.parametrize("empty", [(), [], {}, None, {"a": [], "b": None}], ids=str)
 def test_empty_trees_have_empty_gradients(empty):
-    f = lambda tree, x: x**2  # noqa: E731
+    f = lambda tree, x: x**2
     assert_trees_close(ft.grad(f)(empty, 3.0), empty)
     assert_trees_close(ft.grad(f, (0, 1))(empty, 3.0), (empty, 6.0))
     assert_trees_close(ft.vmap(lambda tree, x: (tree, x))(empty, np.ones(2)), (empty, np.ones(2)))
     assert_trees_close(ft.jvp(lambda x: (empty, x), (1.0,), (2.0,)), ((empty, 1.0), (empty, 2.0)))
 
 
-# --- dtypes ------------------------------------------------------------------------------------------------------
+# --- dtypes --------------------------------------------------------------------------------------
 
 FLOATS = [np.float16, np.float32, np.float64]
 COMPLEXES = [np.complex64, np.complex128]
@@ -375,7 +400,9 @@ PROGRAMS = {
     "elementary": lambda x: np.sum(np.exp(-(x**2)) / (1 + np.abs(x)) + 0.5 * x),
     "reductions": lambda x: np.mean(x) * np.max(np.abs(x)) + np.prod(np.abs(x)),
     "contractions": lambda x: np.sum(np.abs(x @ x) + np.abs(np.einsum("i,j->ij", x, x))),
-    "structure": lambda x: np.sum(np.abs(np.concatenate([x[::-1], np.pad(x, 1)[1:-1], np.stack([x, x])[0]]))),
+    "structure": lambda x: np.sum(
+        np.abs(np.concatenate([x[::-1], np.pad(x, 1)[1:-1], np.stack([x, x])[0]]))
+    ),
     "python scalars": lambda x: np.sum(2 * np.abs(x) ** 2 - 1.5 + np.abs(x) / 3),
 }
 
@@ -397,7 +424,7 @@ def test_gradient_has_the_dtype_of_its_input(f, dtype):
 @pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
 def test_tangents_and_jacobians_have_the_dtype_of_the_output(dtype):
     x = np.array([0.5, -1.5, 0.25], dtype=dtype)
-    f = lambda x: 2.0 * np.sin(x) * x  # noqa: E731
+    f = lambda x: 2.0 * np.sin(x) * x
     out, tangent = ft.jvp(f, (x,), (x,))
     assert out.dtype == tangent.dtype == dtype
     assert ft.linearize(f, x)[1](x).dtype == dtype
@@ -407,14 +434,16 @@ def test_tangents_and_jacobians_have_the_dtype_of_the_output(dtype):
 
 
 def test_each_leaf_keeps_its_own_dtype():
-    f = lambda p: np.sum(p["a"]) * np.sum(p["b"]) * p["c"]  # noqa: E731
+    f = lambda p: np.sum(p["a"]) * np.sum(p["b"]) * p["c"]
     p = {"a": np.ones(2, np.float32), "b": np.ones(2, np.float64), "c": np.float16(2)}
     gradient = ft.grad(f)(p)
-    assert {name: leaf.dtype for name, leaf in gradient.items()} == {name: leaf.dtype for name, leaf in p.items()}
+    assert {name: leaf.dtype for name, leaf in gradient.items()} == {
+        name: leaf.dtype for name, leaf in p.items()
+    }
 
 
 def test_casts_inside_the_function_do_not_change_the_dtype_of_the_gradient():
-    f = lambda x: np.sum(x.astype(np.float64) ** 2)  # noqa: E731
+    f = lambda x: np.sum(x.astype(np.float64) ** 2)
     x = np.array([1.0, 2.0], dtype=np.float32)
     value, gradient = ft.value_and_grad(f)(x)
     assert value.dtype == np.float64
@@ -430,7 +459,9 @@ def test_python_scalars_stay_weak_on_every_tracer():
     seen = []
 
     def f(x):
-        seen.extend([(x * 2.5).dtype, (1 / x).dtype, (x**2).dtype, np.maximum(x, 0.0).dtype, (x + 1).dtype])
+        seen.extend(
+            [(x * 2.5).dtype, (1 / x).dtype, (x**2).dtype, np.maximum(x, 0.0).dtype, (x + 1).dtype]
+        )
         return np.sum(x)
 
     ft.grad(f)(x)
@@ -459,7 +490,7 @@ def test_results_are_plain_numpy():
 def test_arguments_are_never_written_to():
     x = np.arange(1.0, 4.0)
     x.flags.writeable = False
-    f = lambda x: np.sum(x * x) + x[0] * x[1] + np.sum(x[:2])  # noqa: E731
+    f = lambda x: np.sum(x * x) + x[0] * x[1] + np.sum(x[:2])
     np.testing.assert_allclose(ft.grad(f)(x), [5.0, 6.0, 6.0])
     out, pullback = ft.vjp(lambda x: x, x)
     cotangent = np.ones(3)
@@ -474,7 +505,7 @@ def test_two_gradients_never_share_memory():
     np.testing.assert_array_equal(right, np.ones(3))
 
 
-# --- depth -------------------------------------------------------------------------------------------------------
+# --- depth ---------------------------------------------------------------------------------------
 
 LONG = 1_000_000
 FACTOR = 1.0 + 1e-7
@@ -511,7 +542,7 @@ def test_a_long_chain_of_sums_is_differentiated_in_reverse():
     np.testing.assert_allclose(ft.grad(fibonacci)(3.0), 1.0)
 
 
-# --- memory ------------------------------------------------------------------------------------------------------
+# --- memory --------------------------------------------------------------------------------------
 
 
 def watched_chain(constants, length=10, size=1000):
@@ -548,7 +579,9 @@ USES = {
     "grad of vmap": lambda f: ft.grad(lambda x: np.sum(ft.vmap(f)(x)))(POINT[None]),
     "hvp": lambda f: ft.hvp(f, (POINT,), (POINT,)),
     "grad of grad": lambda f: ft.grad(lambda x: np.sum(ft.grad(f)(x)))(POINT),
-    "split lanes": lambda f: ft.vmap(lambda x: f(x) if x[0] > 0 else f(-x))(np.stack([POINT + 1, -POINT - 1])),
+    "split lanes": lambda f: ft.vmap(lambda x: f(x) if x[0] > 0 else f(-x))(
+        np.stack([POINT + 1, -POINT - 1])
+    ),
 }
 
 
@@ -626,7 +659,7 @@ def test_backward_sweep_frees_what_it_has_used():
     steps, size = 40, 10_000
 
     def f(x):
-        # The first step is small going forward and as large as all the others together going backward.
+        # Going backward, the first step allocates as much as all the others together have saved.
         y = np.mean(x.reshape(steps, size), axis=0)
         for _ in range(steps):
             y = np.sin(y)
@@ -662,7 +695,7 @@ def test_forward_mode_keeps_nothing():
     assert traced_peak(lambda: ft.jvp(f, (x,), (x,))) < 12 * size * 8
 
 
-# --- threads -----------------------------------------------------------------------------------------------------
+# --- threads -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -674,7 +707,7 @@ def eager_thread_switches():
 
 
 def thread_program(seed):
-    """Nested derivatives, lanes that split and a shared matrix; the answer is known in closed form."""
+    """Nested derivatives and lanes that split; the answers are known in closed form."""
     x = np.linspace(0.1, 1.0, 5) + seed
 
     def branch(t):

@@ -1,6 +1,7 @@
 """Laws that hold for every function in the table of cases, whatever its shapes and values.
 
-Derivatives are compared with numerical ones, batching with a Python loop, and the transforms with each other.
+Derivatives are compared with numerical ones, batching with a Python loop, and the transforms with
+each other.
 """
 
 import itertools
@@ -44,7 +45,7 @@ def draw_lanes(case, data):
 
 
 def with_lanes(case, rng, shapes, in_axes):
-    """Arguments with an axis of LANES inserted at each of `in_axes`; every lane is smooth by itself."""
+    """Arguments with LANES lanes along each of `in_axes`; every lane is smooth by itself."""
     count = [case.sample(rng, shapes) for _ in range(LANES)]
     return tuple(
         lanes[0] if axis is None else np.stack(lanes, axis=axis)
@@ -63,7 +64,7 @@ def direction(rng, tree):
 
 
 def inexact_part(function):
-    """The function's inexact outputs as a list: integers, such as the exponents of frexp, have no derivative."""
+    """The inexact outputs as a list: integers, like the exponents of frexp, have no derivative."""
 
     def inexact(*args):
         return [leaf for leaf in leaves(function(*args)) if is_inexact(leaf)]
@@ -94,7 +95,9 @@ def test_values_are_those_of_numpy(case, data):
     if not case.needs_values:
         in_lanes = tuple(arg[None] for arg in args)
         batched = ft.vmap(case.function)(*in_lanes)
-        assert_trees_close(batched, map_leaves(lambda leaf: np.asarray(leaf)[None], expected), dtypes=True)
+        assert_trees_close(
+            batched, map_leaves(lambda leaf: np.asarray(leaf)[None], expected), dtypes=True
+        )
     if case.differentiable:
         function, reals = case.of_reals(args)
         tangents = direction(rng, reals)
@@ -124,7 +127,9 @@ def test_vjp_is_the_numerical_gradient(case, data):
     function = inexact_part(function)
     out, pullback = ft.vjp(function, *reals)
     cotangent = direction(rng, out)
-    expected = numerical_gradient(lambda *xs: inner_product(function(*xs), cotangent), reals, case.analytic)
+    expected = numerical_gradient(
+        lambda *xs: inner_product(function(*xs), cotangent), reals, case.analytic
+    )
     assert_trees_close(pullback(cotangent), expected)
 
 
@@ -185,7 +190,10 @@ def test_complex_arguments_follow_the_derivative_over_the_reals(case, data):
     pulled = ft.vjp(function, *complexes)[1](cotangent)
     assert all(np.iscomplexobj(leaf) for leaf in leaves(pulled))
     np.testing.assert_allclose(
-        inner_product(pushed, cotangent).real, inner_product(tangents, pulled).real, rtol=1e-9, atol=1e-11
+        inner_product(pushed, cotangent).real,
+        inner_product(tangents, pulled).real,
+        rtol=1e-9,
+        atol=1e-11,
     )
 
 
@@ -206,7 +214,9 @@ def test_second_derivatives_agree_in_all_four_orders(case, data):
 
     expected = numerical_jvp(gradient, reals, tangents)
     assert_trees_close(ft.jvp(gradient, reals, tangents)[1], expected, rtol=1e-5, atol=1e-6)
-    assert_trees_close(ft.grad(slope_of_gradient, all_of(reals))(*reals), expected, rtol=1e-5, atol=1e-6)
+    assert_trees_close(
+        ft.grad(slope_of_gradient, all_of(reals))(*reals), expected, rtol=1e-5, atol=1e-6
+    )
     assert_trees_close(ft.grad(slope, all_of(reals))(*reals), expected, rtol=1e-5, atol=1e-6)
     curvature = ft.jvp(slope, reals, tangents)[1]
     np.testing.assert_allclose(curvature, inner_product(expected, tangents), rtol=1e-5, atol=1e-6)
@@ -226,7 +236,9 @@ def draw_in_axes(data, shapes):
     """One way to map at least one argument, over axes counted from either end."""
     choices = [[None, *range(-len(shape) - 1, len(shape) + 1)] for shape in shapes]
     axes = st.tuples(*map(st.sampled_from, choices))
-    return data.draw(axes.filter(lambda drawn: any(axis is not None for axis in drawn)), label="in_axes")
+    return data.draw(
+        axes.filter(lambda drawn: any(axis is not None for axis in drawn)), label="in_axes"
+    )
 
 
 @for_each(BATCHABLE)
@@ -238,7 +250,9 @@ def test_vmap_over_every_axis_is_a_loop(case, data):
         in_axes = tuple(in_axes)
         args = with_lanes(case, rng, shapes, in_axes)
         expected = loop_vmap(case.function, in_axes)(*args)
-        assert_trees_close(ft.vmap(case.function, in_axes)(*args), expected, rtol=1e-10, atol=1e-12, dtypes=True)
+        assert_trees_close(
+            ft.vmap(case.function, in_axes)(*args), expected, rtol=1e-10, atol=1e-12, dtypes=True
+        )
 
 
 @for_each(BATCHABLE)
@@ -250,11 +264,13 @@ def test_vmap_puts_lanes_on_the_output_axis_asked_for(case, data):
     ranks = [np.ndim(leaf) for leaf in leaves(case.function(*case.sample(rng, shapes)))]
     out_axes = data.draw(st.integers(-min(ranks) - 1, min(ranks)), label="out_axes")
     expected = loop_vmap(case.function, in_axes, out_axes)(*args)
-    assert_trees_close(ft.vmap(case.function, in_axes, out_axes)(*args), expected, rtol=1e-10, atol=1e-12)
+    assert_trees_close(
+        ft.vmap(case.function, in_axes, out_axes)(*args), expected, rtol=1e-10, atol=1e-12
+    )
 
 
 def real_lanes(case, data):
-    """A loss of one lane's real arguments, their axes, and batched values; other arguments stay the same."""
+    """A loss of one lane's real arguments, their axes, and batched values."""
     shapes, rng = draw_lanes(case, data)
     args = case.sample(rng, shapes)
     function, reals = case.of_reals(args)
@@ -273,7 +289,10 @@ def test_vmap_of_grad_gives_the_gradient_of_every_lane(case, data):
     loss, in_axes, batched, _ = real_lanes(case, data)
     gradient = ft.grad(loss, all_of(batched))
     assert_trees_close(
-        ft.vmap(gradient, in_axes)(*batched), loop_vmap(gradient, in_axes)(*batched), rtol=1e-9, atol=1e-11
+        ft.vmap(gradient, in_axes)(*batched),
+        loop_vmap(gradient, in_axes)(*batched),
+        rtol=1e-9,
+        atol=1e-11,
     )
 
 
@@ -328,7 +347,9 @@ def test_graphs_are_transformed_like_the_function_they_were_made_from(case, data
     assert_trees_close(ft.grad(graph, all_of(reals))(*reals), expected, rtol=1e-9, atol=1e-11)
     batched = tuple(np.stack([x, x]) for x in reals)
     in_lanes = tuple(np.stack([g, g]) for g in expected)
-    assert_trees_close(ft.vmap(ft.grad(graph, all_of(reals)))(*batched), in_lanes, rtol=1e-9, atol=1e-11)
+    assert_trees_close(
+        ft.vmap(ft.grad(graph, all_of(reals)))(*batched), in_lanes, rtol=1e-9, atol=1e-11
+    )
     graph_of_gradient = ft.make_graph(gradient)(*reals)
     graph_of_gradient.check()
     assert_trees_close(graph_of_gradient(*reals), expected, rtol=1e-9, atol=1e-11)
@@ -340,7 +361,9 @@ def test_eval_shape_foresees_shapes_and_dtypes(case, data):
     args, _ = draw(case, data)
     foreseen = leaves(ft.eval_shape(case.function, *args))
     expected = [np.asarray(leaf) for leaf in leaves(case.function(*args))]
-    assert [(leaf.shape, leaf.dtype) for leaf in foreseen] == [(leaf.shape, leaf.dtype) for leaf in expected]
+    assert [(leaf.shape, leaf.dtype) for leaf in foreseen] == [
+        (leaf.shape, leaf.dtype) for leaf in expected
+    ]
 
 
 @for_each(DIFFERENTIABLE)
@@ -358,5 +381,7 @@ def test_precision_of_values_is_numpys_and_of_gradients_that_of_the_input(case, 
     assert all(leaf.dtype == dtype for leaf in pulled)
     if dtype is np.float32:
         wide = tuple(x.astype(np.float64) for x in narrow)
-        reference = ft.vjp(inexact_part(function), *wide)[1]([c.astype(np.float64) for c in cotangent])
+        reference = ft.vjp(inexact_part(function), *wide)[1](
+            [c.astype(np.float64) for c in cotangent]
+        )
         assert_trees_close(pulled, reference, rtol=1e-2, atol=1e-3)

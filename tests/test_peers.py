@@ -1,4 +1,4 @@
-"""The same programs in JAX and in HIPS autograd, where they are installed: the answers are the same."""
+"""The same programs in JAX and in HIPS autograd, where installed: the answers are the same."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def pairwise_energy(np, x):
 
 def einsum_chain(np, x):
     matrix = np.outer(np.sin(x), np.cos(x))
-    return np.einsum("ij,jk,ki->", matrix, matrix + np.eye(4), matrix) + np.einsum("ii->", matrix)
+    return np.einsum("ij,jk,ki->", matrix, matrix + np.eye(4), matrix) + np.trace(matrix)
 
 
 def cumulative(np, x):
@@ -93,12 +93,21 @@ def recurrence(np, x):
 
 
 def statistics(np, x):
-    return np.var(x) + np.std(x) * np.mean(x) + np.prod(x) + np.sum(np.concatenate([x, x**2]).reshape(2, 4) ** 2)
+    return (
+        np.var(x)
+        + np.std(x) * np.mean(x)
+        + np.prod(x)
+        + np.sum(np.concatenate([x, x**2]).reshape(2, 4) ** 2)
+    )
 
 
 def elementary(np, x):
     unit = np.tanh(x) * 0.9
-    return np.sum(np.arcsin(unit) * np.arctan2(x, 2.0) + np.log1p(x**2) * np.expm1(unit) + np.arctan(x) / (2 + unit))
+    return np.sum(
+        np.arcsin(unit) * np.arctan2(x, 2.0)
+        + np.log1p(x**2) * np.expm1(unit)
+        + np.arctan(x) / (2 + unit)
+    )
 
 
 PROGRAMS = {

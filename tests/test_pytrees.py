@@ -60,17 +60,19 @@ def energy(tree):
     return total**2 + sum(np.sum(leaf**3) for leaf in leaves(tree))
 
 
-# --- derivatives -------------------------------------------------------------------------------------------------
+# --- derivatives ---------------------------------------------------------------------------------
 
 
 @EACH_TREE
 def test_gradient_has_the_structure_of_its_argument(tree):
-    assert_trees_close(ft.grad(lambda t: energy(t) + 0.0)(tree), numerical_gradient(energy, (tree,))[0])
+    assert_trees_close(
+        ft.grad(lambda t: energy(t) + 0.0)(tree), numerical_gradient(energy, (tree,))[0]
+    )
 
 
 @EACH_TREE
 def test_tangents_have_the_structure_of_the_result(tree):
-    double = lambda t: map_leaves(lambda leaf: leaf**2, t)  # noqa: E731
+    double = lambda t: map_leaves(lambda leaf: leaf**2, t)
     direction = map_leaves(lambda leaf: np.ones_like(leaf), tree)
     out, tangent = ft.jvp(double, (tree,), (direction,))
     assert_trees_close(out, map_leaves(lambda leaf: leaf**2, tree))
@@ -80,7 +82,7 @@ def test_tangents_have_the_structure_of_the_result(tree):
 
 @EACH_TREE
 def test_pullback_takes_the_structure_of_the_result(tree):
-    double = lambda t: map_leaves(lambda leaf: leaf**2, t)  # noqa: E731
+    double = lambda t: map_leaves(lambda leaf: leaf**2, t)
     out, pullback = ft.vjp(double, tree)
     (pulled,) = pullback(map_leaves(lambda leaf: np.ones_like(leaf), out))
     assert_trees_close(pulled, map_leaves(lambda leaf: 2 * leaf, tree))
@@ -91,14 +93,14 @@ def test_vmap_maps_every_leaf_of_a_tree(tree):
     if not leaves(tree):
         pytest.skip("a tree without leaves has no lanes")
     batched = map_leaves(lambda leaf: np.stack([leaf, 2 * leaf, -leaf]), tree)
-    f = lambda t: (map_leaves(np.sin, t), energy(t))  # noqa: E731
+    f = lambda t: (map_leaves(np.sin, t), energy(t))
     assert_trees_close(ft.vmap(f)(batched), loop_vmap(f)(batched))
     assert_trees_close(ft.vmap(ft.grad(energy))(batched), loop_vmap(ft.grad(energy))(batched))
 
 
 @EACH_TREE
 def test_graphs_keep_structure(tree):
-    f = lambda t: (map_leaves(np.sin, t), {"energy": energy(t) + 0.0})  # noqa: E731
+    f = lambda t: (map_leaves(np.sin, t), {"energy": energy(t) + 0.0})
     graph = ft.make_graph(f)(tree)
     graph.check()
     assert_trees_close(graph(tree), f(tree))
@@ -128,7 +130,7 @@ def test_ordered_dict_keeps_its_order():
 
 
 def test_jacobian_of_a_tree_by_a_tree():
-    f = lambda m: {"y": m.encoder.weight * m.scale, "n": [np.sum(m.encoder.bias)]}  # noqa: E731
+    f = lambda m: {"y": m.encoder.weight * m.scale, "n": [np.sum(m.encoder.bias)]}
     model = Model(Layer(np.array([1.0, 2.0]), np.array([3.0, 4.0])), np.float64(5.0), {})
     expected = {
         "y": Model(Layer(5 * np.eye(2), np.zeros((2, 2))), np.array([1.0, 2.0]), {}),
@@ -139,7 +141,7 @@ def test_jacobian_of_a_tree_by_a_tree():
 
 
 def test_hessian_over_a_tree_has_a_block_for_each_pair_of_leaves():
-    f = lambda t: t["a"] ** 2 * np.sum(t["b"])  # noqa: E731
+    f = lambda t: t["a"] ** 2 * np.sum(t["b"])
     hessian = ft.hessian(f)({"a": np.float64(3.0), "b": np.array([1.0, 2.0])})
     expected = {
         "a": {"a": np.float64(6.0), "b": np.array([6.0, 6.0])},
@@ -149,12 +151,12 @@ def test_hessian_over_a_tree_has_a_block_for_each_pair_of_leaves():
 
 
 def test_gradient_by_two_trees():
-    f = lambda p, q: np.sum(p["w"] * q[0]) + q[1]  # noqa: E731
+    f = lambda p, q: np.sum(p["w"] * q[0]) + q[1]
     p, q = {"w": np.array([1.0, 2.0])}, [np.array([3.0, 4.0]), np.float64(1.0)]
     assert_trees_close(ft.grad(f, (0, 1))(p, q), ({"w": q[0]}, [p["w"], 1.0]))
 
 
-# --- axes as trees -----------------------------------------------------------------------------------------------
+# --- axes as trees -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_gradient_by_two_trees():
     ids=str,
 )
 def test_in_axes_as_prefixes_of_the_arguments(in_axes):
-    f = lambda p, q: (np.sin(p["a"]) * np.sum(p["b"]) + np.sum(q[0]), q[1] * 2)  # noqa: E731
+    f = lambda p, q: (np.sin(p["a"]) * np.sum(p["b"]) + np.sum(q[0]), q[1] * 2)
     args = ({"a": some(3, 3), "b": some(3, 3)}, (some(3, 3), some(3, 3)))
     assert_trees_close(ft.vmap(f, in_axes)(*args), loop_vmap(f, in_axes)(*args))
 
@@ -183,21 +185,23 @@ def test_in_axes_of_namedtuples_and_dataclasses():
     np.testing.assert_allclose(out, layer.weight.T * 2 + layer.bias)
 
 
-@pytest.mark.parametrize("out_axes", [0, 1, -1, (0, {"s": 1, "t": [-1]}), (1, 0), (-2, {"s": -1, "t": 0})], ids=str)
+@pytest.mark.parametrize(
+    "out_axes", [0, 1, -1, (0, {"s": 1, "t": [-1]}), (1, 0), (-2, {"s": -1, "t": 0})], ids=str
+)
 def test_out_axes_as_prefixes_of_the_results(out_axes):
-    f = lambda x: (np.outer(x, x), {"s": x * 2, "t": [np.sin(x)]})  # noqa: E731
+    f = lambda x: (np.outer(x, x), {"s": x * 2, "t": [np.sin(x)]})
     xs = some(4, 3)
     assert_trees_close(ft.vmap(f, 0, out_axes)(xs), loop_vmap(f, 0, out_axes)(xs))
 
 
 def test_out_axes_none_inside_a_tree():
-    f = lambda x, y: {"mapped": x * y, "shared": y + 1}  # noqa: E731
+    f = lambda x, y: {"mapped": x * y, "shared": y + 1}
     xs, y = some(3), some(2)
     out = ft.vmap(f, (0, None), {"mapped": 1, "shared": None})(xs, y)
     assert_trees_close(out, {"mapped": np.outer(y, xs), "shared": y + 1})
 
 
-# --- the tree module ---------------------------------------------------------------------------------------------
+# --- the tree module -----------------------------------------------------------------------------
 
 
 @EACH_TREE
@@ -217,8 +221,12 @@ def test_structures_differ_when_containers_do():
 
 @EACH_TREE
 def test_map_over_one_tree_and_over_two(tree):
-    assert_trees_close(ft.tree.map(lambda leaf: 2 * leaf, tree), map_leaves(lambda leaf: 2 * leaf, tree))
-    assert_trees_close(ft.tree.map(lambda a, b: a - b, tree, tree), map_leaves(lambda leaf: 0 * leaf, tree))
+    assert_trees_close(
+        ft.tree.map(lambda leaf: 2 * leaf, tree), map_leaves(lambda leaf: 2 * leaf, tree)
+    )
+    assert_trees_close(
+        ft.tree.map(lambda a, b: a - b, tree, tree), map_leaves(lambda leaf: 0 * leaf, tree)
+    )
 
 
 @EACH_TREE
@@ -228,12 +236,12 @@ def test_reduce_folds_over_leaves(tree):
 
 
 def test_map_works_on_tracers():
-    f = lambda t: ft.tree.reduce(lambda a, b: a + b, ft.tree.map(lambda leaf: np.sum(leaf**2), t))  # noqa: E731
+    f = lambda t: ft.tree.reduce(lambda a, b: a + b, ft.tree.map(lambda leaf: np.sum(leaf**2), t))
     tree = {"a": some(2), "b": [some(3)]}
     assert_trees_close(ft.grad(f)(tree), map_leaves(lambda leaf: 2 * leaf, tree))
 
 
-# --- ravel_pytree ------------------------------------------------------------------------------------------------
+# --- ravel_pytree --------------------------------------------------------------------------------
 
 
 @EACH_TREE
@@ -263,18 +271,18 @@ def test_ravel_pytree_inside_derivatives_and_maps():
     assert_trees_close(norm, map_leaves(lambda leaf: 2 * leaf, tree))
 
 
-# --- eval_shape and graphs ---------------------------------------------------------------------------------------
+# --- eval_shape and graphs -----------------------------------------------------------------------
 
 
 def test_eval_shape_of_a_tree():
-    f = lambda t, x: {"product": t["w"] @ x, "count": [np.argmax(x)]}  # noqa: E731
+    f = lambda t, x: {"product": t["w"] @ x, "count": [np.argmax(x)]}
     shapes = ft.eval_shape(f, {"w": np.ones((2, 3), np.float32)}, np.ones(3, np.float32))
     assert (shapes["product"].shape, shapes["product"].dtype) == ((2,), np.float32)
     assert (shapes["count"][0].shape, shapes["count"][0].dtype) == ((), np.int64)
 
 
 def test_eval_shape_computes_nothing():
-    f = lambda x: np.einsum("i,j,k->", x, x, x)  # noqa: E731
+    f = lambda x: np.einsum("i,j,k->", x, x, x)
     shape = ft.eval_shape(f, np.zeros(10**5))
     assert (shape.shape, shape.dtype) == ((), np.float64)
 

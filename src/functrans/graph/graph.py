@@ -171,6 +171,8 @@ def _fitting(value: Any, spec: ArraySpec, position: int) -> Any:
 
 def trace_names(function: Callable[..., Any], args: Any, kwargs: Any) -> list[str]:
     """A name for every input leaf: the parameter's own name where the leaf is the whole argument."""
+    while hasattr(function, "__wrapped__"):  # a transform keeps the parameters of what it wraps
+        function = function.__wrapped__
     code = getattr(function, "__code__", None)
     parameters = code.co_varnames[: code.co_argcount] if code is not None else ()
     names = []

@@ -1,0 +1,63 @@
+"""functrans: composable function transforms for plain NumPy code.
+
+grad, vmap, jvp, vjp, Jacobians, Hessians and graphs of functions written with `import numpy as np`,
+nested in any order and to any depth.
+"""
+
+from functrans import errors as errors
+from functrans import numpy as numpy
+from functrans import tree as tree
+from functrans.core.shapes import ArraySpec
+from functrans.graph.graph import Graph
+from functrans.transforms.batching import (
+    all_gather,
+    axis_index,
+    pmax,
+    pmean,
+    pmin,
+    psum,
+    vmap,
+)
+from functrans.transforms.derivatives import (
+    grad,
+    jvp,
+    linear_transpose,
+    linearize,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
+from functrans.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
+from functrans.transforms.staging import eval_shape, make_graph
+from functrans.tree import ravel_pytree
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArraySpec",
+    "Graph",
+    "all_gather",
+    "axis_index",
+    "errors",
+    "eval_shape",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "make_graph",
+    "pmax",
+    "pmean",
+    "pmin",
+    "psum",
+    "ravel_pytree",
+    "stop_gradient",
+    "tree",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

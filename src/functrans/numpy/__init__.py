@@ -1,0 +1,11 @@
+"""NumPy's names for traced values: what `np.f(x)` and `x.method()` mean, and what NumPy cannot hook.
+
+Plain `import numpy as np` reaches these tables through NumPy's own protocols. `array` and `asarray`
+are here as functions because NumPy gives no hook on `np.array([traced, traced])`.
+"""
+
+from functrans.numpy import methods as methods
+from functrans.numpy.creation import array as array
+from functrans.numpy.creation import asarray as asarray
+
+__all__ = ["array", "asarray"]

@@ -1,0 +1,150 @@
+"""NumPy's entry-by-entry functions that are more than one primitive, or no ufunc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Tracer
+from functrans.core.shapes import dtype_of
+from functrans.core.tracer import UFUNCS, install_method
+from functrans.numpy.table import as_array, given, implements, refuse
+from functrans.ops import elementwise, structure
+
+
+def _is_zero(value: Any) -> bool:
+    return type(value) in (int, float) and value == 0
+
+
+def _maximum(x: Any, y: Any) -> Any:
+    """Larger of two; with a literal zero it is relu, whose derivative at 0 is 0."""
+    if _is_zero(y):
+        return elementwise.relu(x)
+    return elementwise.relu(y) if _is_zero(x) else elementwise.maximum(_operand(x), _operand(y))
+
+
+def _minimum(x: Any, y: Any) -> Any:
+    if _is_zero(y):
+        return elementwise.neg_relu(x)
+    return elementwise.neg_relu(y) if _is_zero(x) else elementwise.minimum(_operand(x), _operand(y))
+
+
+def _operand(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float, complex)) else as_array(value)
+
+
+UFUNCS[np.maximum] = _maximum
+UFUNCS[np.minimum] = _minimum
+
+
+def _divmod(x: Any, y: Any) -> Any:
+    return np.floor_divide(x, y), np.remainder(x, y)
+
+
+UFUNCS[np.divmod] = _divmod
+UFUNCS[np.modf] = lambda x: (x - np.trunc(x), np.trunc(x))
+install_method("__divmod__", _divmod)
+install_method("__rdivmod__", lambda x, y: _divmod(y, x))
+
+
+def _conjugate(x: Any) -> Any:
+    return structure.conjugate(x) if dtype_of(x).kind == "c" else x
+
+
+UFUNCS[np.conjugate] = _conjugate
+
+
+@implements(np.real)
+def real(val: Any) -> Any:
+    return elementwise.real(val) if dtype_of(val).kind == "c" else val
+
+
+@implements(np.imag)
+def imag(val: Any) -> Any:
+    if dtype_of(val).kind == "c":
+        return elementwise.imag(val)
+    return np.zeros_like(val)
+
+
+@implements(np.angle)
+def angle(z: Any, deg: bool = False) -> Any:
+    result = elementwise.angle(as_array(z))
+    return np.degrees(result) if deg else result
+
+
+@implements(np.clip)
+def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any) -> Any:
+    refuse("clip", out=out, **options)
+    low = given(min) if given(a_min) is None else a_min
+    high = given(max) if given(a_max) is None else a_max
+    x = as_array(a)
+    dtype = dtype_of(x)
+    if dtype.kind not in "fc":
+        # Integers have no infinities: bound by the type's own limits.
+        limits = (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    else:
+        limits = (-np.inf, np.inf)
+    lower = limits[0] if low is None else _operand(low)
+    upper = limits[1] if high is None else _operand(high)
+    return elementwise.clip(x, lower, upper)
+
+
+@implements(np.round, np.around)
+def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    refuse("round", out=out)
+    if decimals == 0:
+        return np.rint(as_array(a))
+    scale = 10.0**decimals
+    return np.rint(as_array(a) * scale) / scale
+
+
+UFUNCS_WITHOUT_SLOPE = (np.fix,)
+
+
+@implements(np.fix)
+def fix(x: Any, out: Any = None) -> Any:
+    refuse("fix", out=out)
+    return np.trunc(x)
+
+
+@implements(np.nan_to_num)
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    limits = np.finfo(dtype_of(x))
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    finite = np.where(np.isnan(x), nan, x)
+    return np.where(finite == np.inf, high, np.where(finite == -np.inf, low, finite))
+
+
+@implements(np.sinc)
+def sinc(x: Any) -> Any:
+    y = np.pi * as_array(x)
+    safe = np.where(y == 0, 1.0, y)
+    # sin(y)/y = 1 - y^2/6 + ... near 0, so that its derivatives there are right too.
+    return np.where(y == 0, 1 - y * y / 6, np.sin(safe) / safe)
+
+
+@implements(np.isclose)
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    x, y = as_array(a), as_array(b)
+    close = (abs(x - y) <= atol + rtol * abs(y)) & np.isfinite(y) | (x == y)
+    return close | (np.isnan(x) & np.isnan(y)) if equal_nan else close
+
+
+@implements(np.allclose)
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    return bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+@implements(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    x, y = as_array(a1), as_array(a2)
+    if x.shape != y.shape:
+        return False
+    equal = x == y
+    return bool(np.all(equal | (np.isnan(x) & np.isnan(y)) if equal_nan else equal))
+
+
+def is_traced(value: Any) -> bool:
+    return isinstance(value, Tracer)

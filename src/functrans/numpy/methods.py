@@ -1,0 +1,79 @@
+"""The methods and attributes of np.ndarray on traced values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.core.tracer import ArrayTracer, install_method
+from functrans.numpy import creation, entrywise, products, reductions, shaping
+from functrans.ops import structure
+
+
+def _reshape(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    return shaping.reshape(x, shape[0] if len(shape) == 1 else shape, order)
+
+
+def _transpose(x: Any, *axes: Any) -> Any:
+    if not axes or axes == (None,):
+        return shaping.transpose(x)
+    return shaping.transpose(x, axes[0] if len(axes) == 1 else axes)
+
+
+def _astype(x: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True) -> Any:
+    wanted = np.dtype(dtype)
+    if not np.can_cast(x.dtype, wanted, casting):
+        raise TypeError(f"Cannot cast array data from {x.dtype} to {wanted} according to {casting!r}")
+    if wanted.kind not in "biufc":
+        raise TypeError(f"a traced value cannot have dtype {wanted}")
+    return structure.astype(x, dtype=wanted)
+
+
+for _name, _function in {
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "astype": _astype,
+    "sum": reductions.sum,
+    "prod": reductions.prod,
+    "mean": reductions.mean,
+    "var": reductions.var,
+    "std": reductions.std,
+    "max": reductions.max,
+    "min": reductions.min,
+    "any": reductions.any,
+    "all": reductions.all,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "cumsum": reductions.cumsum,
+    "cumprod": reductions.cumprod,
+    "ravel": shaping.ravel,
+    "flatten": shaping.ravel,
+    "squeeze": shaping.squeeze,
+    "swapaxes": shaping.swapaxes,
+    "repeat": shaping.repeat,
+    "take": shaping.take,
+    "argsort": shaping.argsort,
+    "diagonal": shaping.diagonal,
+    "trace": shaping.trace,
+    "dot": products.dot,
+    "clip": entrywise.clip,
+    "round": entrywise.round_,
+    "__round__": lambda x, ndigits=None: entrywise.round_(x, ndigits or 0),
+    "__floor__": lambda x: np.floor(x),
+    "__ceil__": lambda x: np.ceil(x),
+    "__trunc__": lambda x: np.trunc(x),
+    "conj": lambda x: np.conjugate(x),
+    "conjugate": lambda x: np.conjugate(x),
+    "copy": creation.copy,
+    "__contains__": lambda x, value: bool(np.any(x == value)),
+}.items():
+    install_method(_name, _function)
+
+for _name, _get in {
+    "T": shaping.transpose,
+    "mT": shaping.matrix_transpose,
+    "real": entrywise.real,
+    "imag": entrywise.imag,
+}.items():
+    setattr(ArrayTracer, _name, property(_get))

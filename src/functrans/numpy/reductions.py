@@ -1,0 +1,228 @@
+"""NumPy's reductions: sums, means, extremes, running sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.core.shapes import dtype_of, shape_of
+from functrans.core.tracer import FUNCTIONS
+from functrans.numpy.table import as_array, axis_index, axis_tuple, given, implements, ndim_of, refuse
+from functrans.ops import reduction
+from functrans.ops.elementwise import root_of_squares
+
+
+def _reduce(
+    primitive: Any, name: str, identity: Any, combine: Any
+) -> Any:
+    """A reduction with NumPy's signature; `where` replaces what it hides by the identity."""
+
+    def reduce(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        refuse(name, out=out)
+        x = as_array(a)
+        if dtype is not None:
+            x = x.astype(np.dtype(dtype))
+        where, initial = given(where, True), given(initial)
+        if where is not True:
+            fill = initial if identity is None else identity
+            if fill is None:
+                raise ValueError(f"np.{name} with where= needs initial=")
+            x = np.where(where, x, dtype_of(x).type(fill))
+        axes = axis_tuple(axis, ndim_of(x))
+        keep = bool(given(keepdims, False))
+        if initial is not None and identity is None and not _count(shape_of(x), axes):
+            # Nothing to compare with: the result is `initial` itself.
+            shape = tuple(n for k, n in enumerate(shape_of(x)) if k not in axes)
+            return np.broadcast_to(initial, shape)
+        result = primitive(x, axis=axes, keepdims=keep)
+        return result if initial is None else combine(result, initial)
+
+    return reduce
+
+
+def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    total = 1
+    for axis in axes:
+        total *= shape[axis]
+    return total
+
+
+sum = _reduce(reduction.sum, "sum", 0, np.add)
+prod = _reduce(reduction.prod, "prod", 1, np.multiply)
+_max = _reduce(reduction.max, "max", None, np.maximum)
+_min = _reduce(reduction.min, "min", None, np.minimum)
+_any = _reduce(reduction.any, "any", False, np.logical_or)
+_all = _reduce(reduction.all, "all", True, np.logical_and)
+implements(np.sum)(sum)
+implements(np.prod)(prod)
+
+
+@implements(np.max, np.amax)
+def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
+    return _max(a, axis, None, out, keepdims, initial, where)
+
+
+@implements(np.min, np.amin)
+def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
+    return _min(a, axis, None, out, keepdims, initial, where)
+
+
+@implements(np.any)
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    return _any(a, axis, None, out, keepdims, None, where)
+
+
+@implements(np.all)
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    return _all(a, axis, None, out, keepdims, None, where)
+
+
+for _ufunc, _reduction in (
+    (np.add, sum),
+    (np.multiply, prod),
+    (np.maximum, _max),
+    (np.minimum, _min),
+    (np.logical_or, _any),
+    (np.logical_and, _all),
+):
+    # ufunc.reduce is over axis 0 unless told otherwise.
+    FUNCTIONS[_ufunc, "reduce"] = (
+        lambda a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=True, f=_reduction: f(
+            a, axis, dtype, out, keepdims, initial, where
+        )
+    )
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    return sum(as_array(a) != 0, axis, keepdims=keepdims)
+
+
+@implements(np.mean)
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    x = as_array(a)
+    where = given(where, True)
+    if dtype is None and dtype_of(x).kind in "biu":
+        dtype = np.float64
+    total = sum(x, axis, dtype, out, keepdims, None, where)
+    if where is True:
+        return total / _count(shape_of(x), axis_tuple(axis, ndim_of(x)))
+    return total / sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
+
+
+@implements(np.var)
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    x = as_array(a)
+    refuse("var", out=out)
+    where = given(where, True)
+    if dtype is not None or dtype_of(x).kind in "biu":
+        x = x.astype(np.dtype(dtype or np.float64))
+    lost = ddof if given(correction) is None else correction
+    center = given(mean)
+    if center is None:
+        center = _mean(x, axis, keepdims=True, where=where)
+    deviation = x - center
+    squares = (deviation * np.conj(deviation)).real if dtype_of(x).kind == "c" else deviation * deviation
+    total = sum(squares, axis, keepdims=keepdims, where=where)
+    if where is True:
+        return total / _above_zero(_count(shape_of(x), axis_tuple(axis, ndim_of(x))) - lost)
+    return total / (sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims) - lost)
+
+
+_mean = mean
+
+
+def _above_zero(count: Any) -> Any:
+    """NumPy divides by 0 when more degrees of freedom are taken than there are; the result is nan."""
+    return count if count > 0 else np.float64(0)
+
+
+@implements(np.std)
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """The root of the variance; like every length, its subgradient at 0 is 0."""
+    return root_of_squares(
+        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+    )
+
+
+@implements(np.ptp)
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    refuse("ptp", out=out)
+    return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
+
+
+def _arg(primitive: Any, name: str) -> Any:
+    def find(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        refuse(name, out=out)
+        x = as_array(a)
+        keep = bool(given(keepdims, False))
+        if axis is None:
+            found = primitive(x.reshape(-1), axis=0, keepdims=False)
+            return found.reshape((1,) * ndim_of(x)) if keep else found
+        return primitive(x, axis=axis_index(axis, ndim_of(x)), keepdims=keep)
+
+    return find
+
+
+argmax = implements(np.argmax)(_arg(reduction.argmax, "argmax"))
+argmin = implements(np.argmin)(_arg(reduction.argmin, "argmin"))
+
+
+def _running(primitive: Any, name: str) -> Any:
+    def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        refuse(name, out=out)
+        x = as_array(a)
+        if dtype is not None:
+            x = x.astype(np.dtype(dtype))
+        if axis is None:
+            x, axis = x.reshape(-1), 0
+        return primitive(x, axis=axis_index(axis, ndim_of(x)))
+
+    return run
+
+
+cumsum = implements(np.cumsum)(_running(reduction.cumsum, "cumsum"))
+cumprod = implements(np.cumprod)(_running(reduction.cumprod, "cumprod"))
+FUNCTIONS[np.add, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumsum(a, axis, dtype, out)
+FUNCTIONS[np.multiply, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumprod(a, axis, dtype, out)
+
+
+@implements(np.linalg.norm)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    """The Euclidean or Frobenius norm; its subgradient at 0 is 0."""
+    a = as_array(x)
+    if ord is not None and not (ord == 2 and (ndim_of(a) == 1 or isinstance(axis, int))):
+        refuse("linalg.norm", ord=ord)
+    squares = (a * np.conj(a)).real if dtype_of(a).kind == "c" else a * a
+    return root_of_squares(sum(squares, axis, keepdims=keepdims))

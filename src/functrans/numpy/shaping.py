@@ -1,0 +1,514 @@
+"""NumPy's functions on shape and order: reshape, concatenate, take, sort, and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Tracer, concrete
+from functrans.core.shapes import dtype_of, shape_of
+from functrans.numpy.table import (
+    as_array,
+    axis_index,
+    axis_tuple,
+    implements,
+    ndim_of,
+    refuse,
+    static_ints,
+)
+from functrans.ops import indexing, sorting, structure
+from functrans.ops.elementwise import absolute as absolute
+
+# Shape.
+
+
+@implements(np.reshape)
+def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
+    x = as_array(a)
+    wanted = static_ints(shape if isinstance(shape, (tuple, list)) else (shape,))
+    old = shape_of(x)
+    if -1 in wanted:
+        known = int(np.prod([n for n in wanted if n != -1], dtype=int))
+        size = int(np.prod(old, dtype=int))
+        if wanted.count(-1) > 1 or (known == 0 and size) or (known and size % known):
+            raise ValueError(f"cannot reshape array of size {size} into shape {wanted}")
+        wanted = tuple((size // known if known else 0) if n == -1 else n for n in wanted)
+    if int(np.prod(wanted, dtype=int)) != int(np.prod(old, dtype=int)):
+        raise ValueError(f"cannot reshape array of shape {old} into shape {wanted}")
+    if order == "F" or (order == "A" and False):
+        return transpose(reshape(transpose(x), wanted[::-1]))
+    return x if wanted == old else structure.reshape(x, shape=wanted)
+
+
+@implements(np.ravel)
+def ravel(a: Any, order: Any = "C") -> Any:
+    return reshape(a, (-1,), order=order)
+
+
+@implements(np.transpose, np.permute_dims)
+def transpose(a: Any, axes: Any = None) -> Any:
+    x = as_array(a)
+    ndim = ndim_of(x)
+    if axes is None:
+        order = tuple(range(ndim))[::-1]
+    else:
+        order = axis_tuple(axes, ndim)
+        if len(order) != ndim:
+            raise ValueError("axes don't match array")
+    return x if ndim < 2 and order == tuple(range(ndim)) else structure.transpose(x, axes=order)
+
+
+@implements(np.matrix_transpose)
+def matrix_transpose(x: Any, /) -> Any:
+    if ndim_of(x) < 2:
+        raise ValueError("matrix_transpose needs an array of at least two dimensions")
+    return swapaxes(x, -1, -2)
+
+
+@implements(np.swapaxes)
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    order = list(range(ndim_of(a)))
+    i, j = axis_index(axis1, len(order)), axis_index(axis2, len(order))
+    order[i], order[j] = order[j], order[i]
+    return transpose(a, order)
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    ndim = ndim_of(a)
+    sources, destinations = axis_tuple(source, ndim), axis_tuple(destination, ndim)
+    if len(sources) != len(destinations):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [axis for axis in range(ndim) if axis not in sources]
+    for place, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(place, axis)
+    return transpose(a, order)
+
+
+@implements(np.rollaxis)
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    axis, start = axis_index(axis, ndim_of(a)), start + ndim_of(a) * (start < 0)
+    return moveaxis(a, axis, start - (axis < start))
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    x = as_array(array)
+    wanted = static_ints(shape if isinstance(shape, (tuple, list)) else (shape,))
+    old = shape_of(x)
+    if old == wanted:
+        return x
+    if len(old) > len(wanted) or np.broadcast_shapes(old, wanted) != wanted:
+        raise ValueError(f"cannot broadcast an array of shape {old} to shape {wanted}")
+    return structure.broadcast_to(x, shape=wanted)
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    arrays = [as_array(arg) for arg in args]
+    shape = np.broadcast_shapes(*map(shape_of, arrays))
+    return tuple(broadcast_to(x, shape) if shape_of(x) != shape else x for x in arrays)
+
+
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> Any:
+    shape = shape_of(a)
+    if axis is None:
+        return reshape(a, tuple(n for n in shape if n != 1))
+    axes = axis_tuple(axis, len(shape))
+    if any(shape[k] != 1 for k in axes):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return reshape(a, tuple(n for k, n in enumerate(shape) if k not in axes))
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> Any:
+    shape = shape_of(a)
+    axes = (axis,) if not isinstance(axis, (tuple, list)) else tuple(axis)
+    where = axis_tuple(axes, len(shape) + len(axes))
+    lengths = iter(shape)
+    return reshape(a, tuple(1 if k in where else next(lengths) for k in range(len(shape) + len(axes))))
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arrays: Any) -> Any:
+    wide = tuple(reshape(a, (1,)) if ndim_of(a) == 0 else a for a in map(as_array, arrays))
+    return wide[0] if len(wide) == 1 else wide
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arrays: Any) -> Any:
+    wide = tuple(
+        reshape(a, (1,) * (2 - ndim_of(a)) + shape_of(a)) if ndim_of(a) < 2 else a
+        for a in map(as_array, arrays)
+    )
+    return wide[0] if len(wide) == 1 else wide
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arrays: Any) -> Any:
+    def widen(a: Any) -> Any:
+        shape = shape_of(a)
+        new = ((1, 1, 1), (1, *shape, 1), (*shape, 1), shape)[min(len(shape), 3)]
+        return reshape(a, new)
+
+    wide = tuple(widen(a) for a in map(as_array, arrays))
+    return wide[0] if len(wide) == 1 else wide
+
+
+# Joining and splitting.
+
+
+@implements(np.concatenate, np.concat)
+def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    refuse("concatenate", out=out)
+    parts = [as_array(a) for a in arrays]
+    if axis is None:
+        parts, axis = [ravel(part) for part in parts], 0
+    if not parts:
+        raise ValueError("need at least one array to concatenate")
+    if not shape_of(parts[0]):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    ndims = {ndim_of(part) for part in parts}
+    if len(ndims) > 1:
+        raise ValueError("all the input array dimensions must match exactly")
+    joined = structure.concatenate(*parts, axis=axis_index(axis, ndims.pop()))
+    return joined if dtype is None else joined.astype(dtype)
+
+
+@implements(np.stack)
+def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    refuse("stack", out=out)
+    parts = [as_array(a) for a in arrays]
+    if len({shape_of(part) for part in parts}) > 1:
+        raise ValueError("all input arrays must have the same shape")
+    return concatenate([expand_dims(part, axis) for part in parts], axis, dtype=dtype)
+
+
+@implements(np.vstack)
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    return concatenate([atleast_2d(a) for a in tup], 0, dtype=dtype)
+
+
+@implements(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    parts = [atleast_1d(a) for a in tup]
+    return concatenate(parts, 0 if ndim_of(parts[0]) == 1 else 1, dtype=dtype)
+
+
+@implements(np.dstack)
+def dstack(tup: Any) -> Any:
+    return concatenate([atleast_3d(a) for a in tup], 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup: Any) -> Any:
+    parts = [as_array(a) for a in tup]
+    return concatenate([reshape(a, (-1, 1)) if ndim_of(a) < 2 else a for a in parts], 1)
+
+
+@implements(np.split, np.array_split)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    x = as_array(ary)
+    axis = axis_index(axis, ndim_of(x))
+    length = shape_of(x)[axis]
+    # NumPy itself says where the cuts are.
+    pieces = np.split(np.arange(length), indices_or_sections)
+    return [_cut(x, axis, piece) for piece in pieces]
+
+
+@implements(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    x = as_array(ary)
+    axis = axis_index(axis, ndim_of(x))
+    pieces = np.array_split(np.arange(shape_of(x)[axis]), indices_or_sections)
+    return [_cut(x, axis, piece) for piece in pieces]
+
+
+def _cut(x: Any, axis: int, piece: Any) -> Any:
+    start, stop = (int(piece[0]), int(piece[-1]) + 1) if len(piece) else (0, 0)
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
+@implements(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return split(ary, indices_or_sections, 0)
+
+
+@implements(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return split(ary, indices_or_sections, 0 if ndim_of(ary) == 1 else 1)
+
+
+@implements(np.dsplit)
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return split(ary, indices_or_sections, 2)
+
+
+@implements(np.unstack)
+def unstack(x: Any, /, *, axis: int = 0) -> Any:
+    return tuple(moveaxis(x, axis, 0))
+
+
+# Repeating and reordering.
+
+
+@implements(np.tile)
+def tile(A: Any, reps: Any) -> Any:
+    x = as_array(A)
+    counts = static_ints(reps if isinstance(reps, (tuple, list)) else (reps,))
+    counts = (1,) * (ndim_of(x) - len(counts)) + counts
+    shape = (1,) * (len(counts) - ndim_of(x)) + shape_of(x)
+    spread = tuple(n for k, m in zip(counts, shape, strict=True) for n in (1, m))
+    full = tuple(n for k, m in zip(counts, shape, strict=True) for n in (k, m))
+    repeated = broadcast_to(reshape(x, spread), full)
+    return reshape(repeated, tuple(k * m for k, m in zip(counts, shape, strict=True)))
+
+
+@implements(np.repeat)
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    x = as_array(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_index(axis, ndim_of(x))
+    return take(x, np.repeat(np.arange(shape_of(x)[axis]), concrete(repeats)), axis)
+
+
+@implements(np.flip)
+def flip(m: Any, axis: Any = None) -> Any:
+    x = as_array(m)
+    axes = axis_tuple(axis, ndim_of(x))
+    backward = slice(None, None, -1)
+    return x[tuple(backward if k in axes else slice(None) for k in range(ndim_of(x)))]
+
+
+@implements(np.flipud)
+def flipud(m: Any) -> Any:
+    return flip(m, 0)
+
+
+@implements(np.fliplr)
+def fliplr(m: Any) -> Any:
+    return flip(m, 1)
+
+
+@implements(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    x = as_array(a)
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), shape_of(x))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = static_ints(shift if isinstance(shift, (tuple, list)) else (shift,))
+    for by, along in np.broadcast(shifts, axes):
+        along = axis_index(along, ndim_of(x))
+        n = shape_of(x)[along]
+        if n and by % n:
+            before = (slice(None),) * along
+            cut = n - int(by) % n
+            parts = [x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]]
+            x = concatenate(parts, along)
+    return x
+
+
+@implements(np.rot90)
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    i, j = axis_tuple(tuple(axes), ndim_of(m))
+    turns = int(k) % 4
+    if turns == 0:
+        return m
+    if turns == 2:
+        return flip(flip(m, i), j)
+    turned = swapaxes(flip(m, j), i, j) if turns == 1 else flip(swapaxes(m, i, j), j)
+    return turned
+
+
+_INDEX_MODES = ("edge", "reflect", "symmetric", "wrap")
+
+
+@implements(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+    x = as_array(array)
+    shape = shape_of(x)
+    widths = _pad_widths(pad_width, len(shape))
+    if mode == "constant":
+        values = options.pop("constant_values", 0)
+        _no_options("pad", options)
+        return _pad_constant(x, widths, values)
+    if mode in _INDEX_MODES and not (mode in ("reflect", "symmetric") and options.get("reflect_type", "even") != "even"):
+        for axis, width in enumerate(widths):
+            # NumPy pads the positions; the entries follow.
+            positions = np.pad(np.arange(shape[axis]), width, mode=mode)
+            x = take(x, positions, axis) if any(width) else x
+        return x
+    refuse("pad", mode=mode)
+    return None
+
+
+def _no_options(name: str, options: dict[str, Any]) -> None:
+    if options:
+        raise ValueError(f"unsupported keyword arguments for np.{name}: {', '.join(options)}")
+
+
+def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
+    if isinstance(pad_width, dict):
+        widths = [(0, 0)] * ndim
+        for axis, width in pad_width.items():
+            before, after = np.broadcast_to(width, (2,)).tolist()
+            widths[axis_index(axis, ndim)] = (before, after)
+        return widths
+    pairs = np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
+    return [(int(before), int(after)) for before, after in pairs]
+
+
+def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
+    if isinstance(values, Tracer) or np.any(np.asarray(values, dtype=object) != 0):
+        fills = np.broadcast_to(values, (len(widths), 2))
+        for axis, width in enumerate(widths):
+            parts = []
+            for side in (0, 1):
+                shape = (*shape_of(x)[:axis], width[side], *shape_of(x)[axis + 1 :])
+                fill = fills[axis, side]
+                parts.append(broadcast_to(fill, shape) if isinstance(fill, Tracer) else np.full(shape, fill, dtype_of(x)))
+            x = concatenate([parts[0], x, parts[1]], axis)
+        return x
+    shape = tuple(n + before + after for n, (before, after) in zip(shape_of(x), widths, strict=True))
+    inside = tuple(slice(before, before + n) for n, (before, _) in zip(shape_of(x), widths, strict=True))
+    return indexing.scatter(x, shape=shape, template=inside)
+
+
+# Triangles and diagonals.
+
+
+@implements(np.triu)
+def triu(m: Any, k: int = 0) -> Any:
+    x = as_array(m)
+    mask = np.tri(*_matrix_shape(x), k=k - 1, dtype=bool)
+    return structure.where(mask, np.zeros((), dtype_of(x)), x)
+
+
+@implements(np.tril)
+def tril(m: Any, k: int = 0) -> Any:
+    x = as_array(m)
+    mask = np.tri(*_matrix_shape(x), k=k, dtype=bool)
+    return structure.where(mask, x, np.zeros((), dtype_of(x)))
+
+
+def _matrix_shape(x: Any) -> tuple[int, int]:
+    shape = shape_of(x)
+    return (shape[0], shape[0]) if len(shape) == 1 else (shape[-2], shape[-1])
+
+
+@implements(np.diagonal, np.linalg.diagonal)
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    x = moveaxis(a, (axis1, axis2), (-2, -1))
+    rows, columns = shape_of(x)[-2:]
+    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    along = np.arange(length)
+    return x[..., along + max(-offset, 0), along + max(offset, 0)]
+
+
+FUNCTIONS_DIAGONAL_LAST = implements(np.linalg.diagonal)(
+    lambda x, /, *, offset=0: diagonal(x, offset, -2, -1)
+)
+
+
+@implements(np.diag)
+def diag(v: Any, k: int = 0) -> Any:
+    x = as_array(v)
+    if ndim_of(x) == 2:
+        return diagonal(x, k)
+    if ndim_of(x) != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    n = shape_of(x)[0]
+    along = np.arange(n)
+    rows, columns = along + max(-k, 0), along + max(k, 0)
+    return indexing.scatter(
+        x, rows, columns, shape=(n + abs(k),) * 2, template=(indexing.ARRAY, indexing.ARRAY)
+    )
+
+
+@implements(np.diagflat)
+def diagflat(v: Any, k: int = 0) -> Any:
+    return diag(ravel(v), k)
+
+
+@implements(np.trace)
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    refuse("trace", out=out)
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
+
+
+# Taking and sorting.
+
+
+@implements(np.take)
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    refuse("take", out=out)
+    x, chosen = as_array(a), as_array(indices)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_index(axis, ndim_of(x))
+    length = shape_of(x)[axis]
+    if mode == "wrap":
+        chosen = chosen % length
+    elif mode == "clip":
+        chosen = np.clip(chosen, 0, length - 1)
+    return indexing.getitem(x, (*[slice(None)] * axis, chosen))
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    x, chosen = as_array(arr), as_array(indices)
+    if axis is None:
+        x, axis = ravel(x), 0
+    ndim = ndim_of(x)
+    axis = axis_index(axis, ndim)
+    if ndim_of(chosen) != ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    key = []
+    for k in range(ndim):
+        along = np.arange(shape_of(x)[k]).reshape((-1,) + (1,) * (ndim - 1 - k))
+        # An axis of length 1 in x broadcasts against the indices.
+        key.append(chosen if k == axis else along)
+    return indexing.getitem(x, tuple(key))
+
+
+@implements(np.argsort)
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    x = as_array(a)
+    if axis is None:
+        x, axis = ravel(x), -1
+    if not shape_of(x):
+        x = reshape(x, (1,))
+    return sorting.argsort(
+        x, axis=axis_index(axis, ndim_of(x)), kind="stable" if stable else kind or "quicksort"
+    )
+
+
+@implements(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    x = as_array(a)
+    if axis is None:
+        x, axis = ravel(x), -1
+    axis = axis_index(axis, ndim_of(x))
+    return take_along_axis(x, argsort(x, axis, kind, stable=stable), axis)
+
+
+@implements(np.where)
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    if x is None and y is None:
+        return np.nonzero(np.asarray(concrete(condition)))
+    operands = [v if isinstance(v, (bool, int, float, complex)) else as_array(v) for v in (condition, x, y)]
+    return structure.where(*operands)
+
+
+@implements(np.select)
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    result = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = where(condition, choice, result)
+    return result

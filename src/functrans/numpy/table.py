@@ -1,0 +1,85 @@
+"""The table behind `np.f(tracer)`, and how functions of it read their arguments."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from functrans.core import errors
+from functrans.core.dispatch import Tracer, concrete
+from functrans.core.shapes import shape_of
+from functrans.core.tracer import FUNCTIONS
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def implements(*numpy_functions: Any) -> Callable[[_Function], _Function]:
+    """Register a function as the meaning of NumPy's own on traced values."""
+
+    def register(function: _Function) -> _Function:
+        for numpy_function in numpy_functions:
+            FUNCTIONS[numpy_function] = function
+        return function
+
+    return register
+
+
+def as_array(x: Any) -> Any:
+    """A traced value as it is; anything else as an array (lists may hold traced values)."""
+    if isinstance(x, Tracer):
+        return x
+    if isinstance(x, (list, tuple)) and holds_tracer(x):
+        from functrans.numpy.creation import array
+
+        return array(x)
+    return np.asarray(x)
+
+
+def holds_tracer(value: Any) -> bool:
+    """Whether a traced value is somewhere in nested lists and tuples."""
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_tracer, value))
+    return isinstance(value, Tracer)
+
+
+def axis_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
+    """`axis` as NumPy's reductions take it (None, int or tuple), as non-negative ints."""
+    if axis is None:
+        return tuple(range(ndim))
+    return normalize_axis_tuple(axis, ndim)
+
+
+def axis_index(axis: Any, ndim: int) -> int:
+    """One axis as a non-negative int."""
+    return int(normalize_axis_index(operator.index(axis), ndim))
+
+
+def static_ints(value: Any) -> Any:
+    """Shapes, repeats and shifts must be plain: a traced one asks for its value."""
+    if isinstance(value, (tuple, list)):
+        return tuple(int(concrete(v)) for v in value)
+    return concrete(value)
+
+
+def refuse(name: str, **options: Any) -> None:
+    """Refuse options of a NumPy function that traced values do not support."""
+    for option, value in options.items():
+        if value is not None and value is not np._NoValue:  # type: ignore[attr-defined]
+            raise errors.MissingRuleError(
+                f"np.{name} with {option}= has no rule for traced values, at "
+                f"{errors.user_location()}. Leave it out; use np.where for a mask, and the "
+                "returned array in place of out=."
+            )
+
+
+def given(value: Any, default: Any = None) -> Any:
+    """The value of an option, or `default` if NumPy's marker for "not given" stands there."""
+    return default if value is np._NoValue else value  # type: ignore[attr-defined]
+
+
+def ndim_of(x: Any) -> int:
+    return len(shape_of(x))

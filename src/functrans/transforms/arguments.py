@@ -1,0 +1,141 @@
+"""What all transforms do with their arguments: choose, check, flatten, and put back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.dispatch import Tracer
+from functrans.core.shapes import cast, dtype_of, shape_of
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_SINGLE = frozenset({np.ndarray, float, np.float64, np.float32})
+
+
+def check_callable(function: Any, transform: str) -> None:
+    if not callable(function):
+        raise errors.InputTypeError(
+            f"{transform} needs a function, not {type(function).__name__}. Write "
+            f"{transform}(f)(x), not {transform}(f(x))."
+        )
+
+
+def named_like(function: Callable[..., Any], transform: str) -> Callable[[_Function], _Function]:
+    """Keep the name and docstring of the function that a transform wraps."""
+
+    def decorate(wrapper: _Function) -> _Function:
+        try:
+            functools.update_wrapper(wrapper, function)
+        except AttributeError:  # an object without __name__: keep the wrapper's own
+            wrapper.__name__ = f"{transform}_of_{type(function).__name__}"
+        return wrapper
+
+    return decorate
+
+
+def positions_of(argnums: int | Sequence[int], count: int, function: Any) -> tuple[int, ...]:
+    """`argnums` as non-negative positions, checked against the number of arguments."""
+    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    positions = []
+    for number in wanted:
+        if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+            raise errors.InputTypeError(
+                f"argnums must be an int or a tuple of ints, not {argnums!r}."
+            )
+        if not -count <= number < count:
+            raise errors.ArgnumsError(
+                f"argnums={argnums!r} names argument {number}, but {errors.describe(function)} was "
+                f"called with {count} positional argument{'' if count == 1 else 's'}. Pass the "
+                "argument by position, or correct argnums."
+            )
+        positions.append(int(number) % count)
+    if len(set(positions)) != len(positions):
+        raise errors.ArgnumsError(f"argnums={argnums!r} names an argument twice.")
+    return tuple(positions)
+
+
+def flatten_argument(argument: Any) -> tuple[list[Any], Any]:
+    """The leaves and structure of an argument; None as structure of a bare array."""
+    if type(argument) in _SINGLE or isinstance(argument, Tracer):
+        return [argument], None
+    return tree.flatten(argument)
+
+
+def unflatten_argument(structure: Any, leaves: list[Any]) -> Any:
+    return leaves[0] if structure is None else tree.unflatten(structure, leaves)
+
+
+def leaf_names(argument: Any, name: str) -> list[str]:
+    """How messages name the leaves of an argument."""
+    return [name + path for path in tree.paths(argument)]
+
+
+def check_inexact(argument: Any, leaves: list[Any], name: str, transform: str) -> None:
+    """Every leaf to differentiate by must be a float or complex array."""
+    for k, leaf in enumerate(leaves):
+        if type(leaf) in _SINGLE and (type(leaf) is not np.ndarray or leaf.dtype.kind in "fc"):
+            continue
+        where = leaf_names(argument, name)[k]
+        tree.check_array(leaf, f"{transform}: {where}")
+        if dtype_of(leaf).kind not in "fc":
+            raise errors.InputTypeError(
+                f"{transform} differentiates by floating point arguments, but {where} has dtype "
+                f"{dtype_of(leaf)}. Convert it (1.0 instead of 1, x.astype(float)), or leave it "
+                "out of argnums."
+            )
+
+
+def own(value: Any, like: Any, seen: set[int]) -> Any:
+    """A derivative as the user may keep it: of the argument's shape and dtype, and no one else's.
+
+    A view, or an array that was returned before, is copied, so that `g *= 2` changes only g.
+    """
+    shape, dtype = shape_of(like), dtype_of(like)
+    if value is None:
+        return np.zeros(shape, dtype)[()] if shape == () else np.zeros(shape, dtype)
+    value = cast(value, dtype)
+    if type(value) is np.ndarray:
+        if not shape:
+            return value[()]
+        if value.base is not None or id(value) in seen:
+            value = value.copy()
+        seen.add(id(value))
+    return value
+
+
+def check_matching(
+    values: list[Any], likes: list[Any], names: list[str], what: str, of: str
+) -> list[Any]:
+    """Check tangents or cotangents against the values they belong to, leaf by leaf."""
+    matched = []
+    for value, like, name in zip(values, likes, names, strict=True):
+        tree.check_array(value, f"the {what} of {name}")
+        if shape_of(value) != shape_of(like):
+            raise errors.TangentError(
+                f"the {what} of {name} has shape {shape_of(value)}, but the {of} has shape "
+                f"{shape_of(like)}. They must be equal: use np.broadcast_to or np.ones_like."
+            )
+        dtype = dtype_of(like)
+        if dtype.kind in "fc":
+            weak = type(value) in (bool, int, float, complex)
+            fits = dtype.kind == "c" or type(value) is not complex if weak else True
+            if not fits or (not weak and dtype_of(value) != dtype):
+                raise errors.TangentError(
+                    f"the {what} of {name} has dtype {dtype_of(value)}, but the {of} has dtype "
+                    f"{dtype}. They must be equal: use .astype({str(dtype)!r})."
+                )
+            value = cast(value, dtype)
+        matched.append(value)
+    return matched
+
+
+def check_structure(found: Any, expected: Any, what: str, of: str) -> None:
+    if found != expected:
+        raise errors.TangentError(
+            f"the {what} have another structure than the {of}: {found} instead of {expected}. "
+            f"Give one {what.rstrip('s')} for every array, in the same containers."
+        )

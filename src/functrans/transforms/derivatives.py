@@ -1,0 +1,460 @@
+"""Derivatives: grad, value_and_grad, vjp, jvp, linearize, linear_transpose, stop_gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.accumulate import Accumulator
+from functrans.core.dispatch import Tracer
+from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
+from functrans.interpreters.dual import Dual, DualTracer
+from functrans.interpreters.stage import Stage, StageTracer
+from functrans.interpreters.tape import Tape, TapeTracer, sweep
+from functrans.ops import structure as structure_ops
+from functrans.transforms.arguments import (
+    check_callable,
+    check_inexact,
+    check_matching,
+    check_structure,
+    flatten_argument,
+    leaf_names,
+    named_like,
+    own,
+    positions_of,
+    unflatten_argument,
+)
+
+
+def grad(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The gradient of a function with one real number as result.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays (or pytrees of arrays) written in plain NumPy.
+    argnums : int or sequence of int
+        The positions of the arguments to differentiate by. A sequence gives a tuple of gradients.
+    has_aux : bool
+        Whether f returns (value, aux); then the result is (gradient, aux).
+    holomorphic : bool
+        Whether f is a complex-differentiable function of complex arguments; then the result is its
+        complex derivative. Without it, a real function u of z = x + iy gives du/dx - i du/dy.
+
+    Returns
+    -------
+    callable
+        A function with the arguments of f that returns the gradient, of the structure, shapes and
+        dtypes of the arguments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import grad
+    >>> grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    >>> float(grad(grad(np.sin))(0.5) + np.sin(0.5))
+    0.0
+    """
+    evaluate = value_and_grad(f, argnums, has_aux, holomorphic)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = evaluate(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return named_like(f, "grad")(gradient)
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The value of a function together with its gradient, for the price of the gradient.
+
+    The options are those of `grad`. Returns (value, gradient), or ((value, aux), gradient).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import value_and_grad
+    >>> value, gradient = value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    >>> float(value), gradient
+    (5.0, array([2., 4.]))
+    """
+    check_callable(f, "grad")
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        positions = positions_of(argnums, len(args), f)
+        traced_args = list(args)
+        inputs = []  # for each position: (structure, leaves, tracers)
+        with Tape(f) as tape:
+            for position in positions:
+                argument = args[position]
+                leaves, structure = flatten_argument(argument)
+                check_inexact(argument, leaves, f"argument {position}", "grad")
+                if holomorphic:
+                    _check_holomorphic(leaves, f"argument {position}")
+                tracers = [tape.leaf(leaf) for leaf in leaves]
+                traced_args[position] = unflatten_argument(structure, tracers)
+                inputs.append((structure, leaves, tracers))
+            out = f(*traced_args, **kwargs)
+        if has_aux:
+            if not isinstance(out, tuple) or len(out) != 2:
+                raise errors.OutputTypeError(
+                    f"with has_aux=True {errors.describe(f)} must return a pair (value, aux), but "
+                    f"it returned {type(out).__name__}."
+                )
+            out, aux = out
+        cotangents: dict[int, Any] = {}
+        if type(out) is TapeTracer and out.interpreter is tape:
+            value = out.value
+            _check_scalar(value, f, holomorphic)
+            cotangents[out.record[0]] = dtype_of(value).type(1)
+        else:
+            value = out
+            _check_scalar(value, f, holomorphic)
+        sweep(tape.records, cotangents)
+        seen: set[int] = set()
+        gradients = []
+        for structure, leaves, tracers in inputs:
+            collected = [
+                own(_settled(cotangents.get(tracer.record[0])), leaf, seen)
+                for tracer, leaf in zip(tracers, leaves, strict=True)
+            ]
+            gradients.append(unflatten_argument(structure, collected))
+        if has_aux:
+            value = (value, _without_tape(aux, tape))
+        return value, gradients[0] if isinstance(argnums, int) else tuple(gradients)
+
+    return named_like(f, "value_and_grad")(value_and_gradient)
+
+
+def _settled(cotangent: Any) -> Any:
+    return cotangent.settle() if type(cotangent) is Accumulator else cotangent
+
+
+def _without_tape(value: Any, tape: Tape) -> Any:
+    """The values behind a finished tape's tracers, in a tree of anything."""
+
+    def plain(leaf: Any) -> Any:
+        return leaf.value if type(leaf) is TapeTracer and leaf.interpreter is tape else leaf
+
+    return tree.map(plain, value)
+
+
+def _check_holomorphic(leaves: list[Any], name: str) -> None:
+    for leaf in leaves:
+        if dtype_of(leaf).kind != "c":
+            raise errors.InputTypeError(
+                f"grad with holomorphic=True needs complex arguments, but {name} has dtype "
+                f"{dtype_of(leaf)}. Convert it with .astype(complex), or leave holomorphic out."
+            )
+
+
+def _check_scalar(value: Any, f: Callable[..., Any], holomorphic: bool) -> None:
+    if not tree.is_array(value):
+        raise errors.OutputTypeError(
+            f"grad needs a function that returns one real number, but {errors.describe(f)} "
+            f"returned {_kind(value)}. Return the number alone, or use has_aux=True for (value, "
+            "extra results)."
+        )
+    shape, dtype = shape_of(value), dtype_of(value)
+    if shape != ():
+        raise errors.OutputShapeError(
+            f"grad needs a function that returns one real number, but {errors.describe(f)} "
+            f"returned an array of shape {shape}. Reduce it (np.sum, np.mean), or use jacrev, "
+            "jacfwd or vjp for functions with many outputs."
+        )
+    if holomorphic:
+        if dtype.kind != "c":
+            raise errors.OutputTypeError(
+                f"grad with holomorphic=True needs a complex output, but {errors.describe(f)} "
+                f"returned dtype {dtype}. Leave holomorphic out for real functions."
+            )
+    elif dtype.kind == "c":
+        raise errors.OutputTypeError(
+            f"grad needs a real output, but {errors.describe(f)} returned dtype {dtype}. Take "
+            "np.real or np.abs of it, or use holomorphic=True if the function is holomorphic."
+        )
+    elif dtype.kind != "f":
+        raise errors.OutputTypeError(
+            f"grad needs a floating point output, but {errors.describe(f)} returned dtype {dtype}, "
+            "which has no derivative. Return a float, and mind that comparisons, rounding and "
+            "argmax give constants."
+        )
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, (tuple, list, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return "None" if value is None else type(value).__name__
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a function and its pullback, which takes cotangents of outputs to inputs.
+
+    Returns (out, pullback), or (out, pullback, aux) with has_aux. `pullback(cotangent)` takes a
+    cotangent of the structure of `out` and returns a tuple with one entry for each primal. It may be
+    called many times, and may itself be transformed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import vjp
+    >>> out, pullback = vjp(lambda x: x * np.array([2.0, 3.0]), np.array([1.0, 1.0]))
+    >>> pullback(np.array([1.0, 10.0]))
+    (array([ 2., 30.]),)
+    """
+    check_callable(f, "vjp")
+    with Tape(f) as tape:
+        tape_inputs = []
+        traced = []
+        for position, primal in enumerate(primals):
+            leaves, structure = flatten_argument(primal)
+            check_inexact(primal, leaves, f"argument {position}", "vjp")
+            tracers = [tape.leaf(leaf) for leaf in leaves]
+            traced.append(unflatten_argument(structure, tracers))
+            keys = [tracer.record[0] for tracer in tracers]
+            # Specs, not leaves: the pullback must not keep the primals alive.
+            tape_inputs.append((structure, [spec_of(leaf) for leaf in leaves], keys))
+        out = f(*traced)
+    aux = None
+    if has_aux:
+        out, aux = _split_aux(out, f)
+        aux = _without_tape(aux, tape)
+    out_leaves, out_structure = tree.flatten(out)
+    for leaf, name in zip(out_leaves, leaf_names(out, "the output"), strict=True):
+        tree.check_array(leaf, f"vjp: {name} of {errors.describe(f)}")
+    outputs = []  # for each output leaf: (its record's key or None, spec)
+    for leaf in out_leaves:
+        ours = type(leaf) is TapeTracer and leaf.interpreter is tape
+        outputs.append((leaf.record[0] if ours else None, spec_of(leaf)))
+    out_names = leaf_names(out, "the output")
+    records = tape.records
+    value = _without_tape(out, tape)
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        leaves, structure = tree.flatten(cotangent)
+        check_structure(structure, out_structure, "cotangents", "outputs")
+        specs = [spec for _, spec in outputs]
+        leaves = check_matching(leaves, specs, out_names, "cotangent", "output")
+        cotangents: dict[int, Any] = {}
+        for leaf, (key, spec) in zip(leaves, outputs, strict=True):
+            if key is not None and spec.dtype.kind in "fc":
+                cotangents[key] = leaf + cotangents[key] if key in cotangents else leaf
+        given = {id(leaf) for leaf in leaves}
+        sweep(list(records), cotangents)
+        return tuple(
+            unflatten_argument(
+                structure,
+                [
+                    own(_settled(cotangents.get(key)), spec, given)
+                    for key, spec in zip(keys, specs, strict=True)
+                ],
+            )
+            for structure, specs, keys in tape_inputs
+        )
+
+    return (value, pullback, aux) if has_aux else (value, pullback)
+
+
+def _split_aux(out: Any, f: Callable[..., Any]) -> Any:
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise errors.OutputTypeError(
+            f"with has_aux=True {errors.describe(f)} must return a pair (value, aux), but it "
+            f"returned {_kind(out)}."
+        )
+    return out
+
+
+def jvp(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> Any:
+    """The value of a function and its derivative in a direction.
+
+    Returns (out, tangent), or (out, tangent, aux) with has_aux.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays or pytrees of arrays.
+    primals, tangents : tuple or list
+        The arguments, and one tangent of the same structure, shapes and dtypes for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import jvp
+    >>> out, tangent = jvp(np.square, (3.0,), (1.0,))
+    >>> float(out), float(tangent)
+    (9.0, 6.0)
+    """
+    check_callable(f, "jvp")
+    leaves, moving, structure = _check_tangents(primals, tangents, "jvp")
+    with Dual(f) as dual:
+        tracers = [
+            DualTracer(dual, leaf, tangent) if dtype_of(leaf).kind in "fc" else leaf
+            for leaf, tangent in zip(leaves, moving, strict=True)
+        ]
+        out = f(*tree.unflatten(structure, tracers))
+    aux = None
+    if has_aux:
+        out, aux = _split_aux(out, f)
+        aux = tree.map(lambda leaf: _primal(leaf, dual), aux)
+    value = tree.map(lambda leaf: _primal(leaf, dual), out)
+    tangent = tree.map(lambda leaf: _tangent(leaf, dual), out)
+    return (value, tangent, aux) if has_aux else (value, tangent)
+
+
+def _primal(leaf: Any, dual: Dual) -> Any:
+    return leaf.value if type(leaf) is DualTracer and leaf.interpreter is dual else leaf
+
+
+def _tangent(leaf: Any, dual: Dual) -> Any:
+    if type(leaf) is DualTracer and leaf.interpreter is dual:
+        return leaf.tangent
+    tree.check_array(leaf, "jvp: the output")
+    dtype = dtype_of(leaf)
+    # Integers and bools do not move; a float zero says so.
+    return np.zeros(shape_of(leaf), dtype if dtype.kind in "fc" else float)[()]
+
+
+def _check_tangents(primals: Any, tangents: Any, transform: str) -> tuple[list[Any], list[Any], Any]:
+    for name, values in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(values, (tuple, list)):
+            raise errors.TangentError(
+                f"{transform} needs its {name} as a tuple, one entry per argument, not "
+                f"{type(values).__name__}: write {transform}(f, (x,), (t,))."
+            )
+    leaves, structure = tree.flatten(tuple(primals))
+    moving, moving_structure = tree.flatten(tuple(tangents))
+    check_structure(moving_structure, structure, "tangents", "primals")
+    names = [
+        name for k, primal in enumerate(primals) for name in leaf_names(primal, f"argument {k}")
+    ]
+    for leaf, name in zip(leaves, names, strict=True):
+        tree.check_array(leaf, f"{transform}: {name}")
+    return leaves, check_matching(moving, leaves, names, "tangent", "primal"), structure
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of a function, and its derivative at that point as a linear function.
+
+    f runs once. The linear function takes one tangent per primal and runs only the operations on
+    tangents, which were written down on the way, so it is cheap to call again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import linearize
+    >>> out, linear = linearize(np.sin, 0.0)
+    >>> float(linear(2.0))
+    2.0
+    """
+    check_callable(f, "linearize")
+    leaves, structure = tree.flatten(primals)
+    names = [n for k, primal in enumerate(primals) for n in leaf_names(primal, f"argument {k}")]
+    for k, primal in enumerate(primals):
+        check_inexact(primal, tree.leaves(primal), f"argument {k}", "linearize")
+    # Tangents are staged one level below the dual numbers: primal values are computed, operations
+    # on tangents are written down.
+    with Stage(f) as stage, Dual(f) as dual:
+        tracers = [
+            DualTracer(dual, leaf, stage.input(ArraySpec(shape_of(leaf), dtype_of(leaf))))
+            for leaf in leaves
+        ]
+        out = f(*tree.unflatten(structure, tracers))
+        value = tree.map(lambda leaf: _primal(leaf, dual), out)
+        out_leaves, out_structure = tree.flatten(out)
+        graph = stage.finish([_tangent(leaf, dual) for leaf in out_leaves])
+    specs = [ArraySpec(shape_of(leaf), dtype_of(leaf)) for leaf in leaves]
+
+    def linear(*tangents: Any) -> Any:
+        moving, moving_structure = tree.flatten(tangents)
+        check_structure(moving_structure, structure, "tangents", "primals")
+        moving = check_matching(moving, specs, names, "tangent", "primal")
+        return tree.unflatten(out_structure, graph.run(moving))
+
+    _check_no_stage_tracer(value, stage)
+    return value, linear
+
+
+def _check_no_stage_tracer(value: Any, stage: Stage) -> None:
+    for leaf in tree.leaves(value):
+        if type(leaf) is StageTracer and leaf.interpreter is stage:
+            stage.escaped()
+
+
+def linear_transpose(f: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
+    """The transpose of a linear function: it takes cotangents of outputs to inputs.
+
+    Parameters
+    ----------
+    f : callable
+        A function that is linear in all its arguments.
+    *examples
+        Arguments, or `ArraySpec`s of them: only shapes and dtypes matter.
+
+    Returns
+    -------
+    callable
+        A function from a cotangent of the output to a tuple with one entry per argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import linear_transpose
+    >>> transpose = linear_transpose(lambda x: np.cumsum(x), np.zeros(3))
+    >>> transpose(np.array([1.0, 1.0, 1.0]))
+    (array([3., 2., 1.]),)
+    """
+    check_callable(f, "linear_transpose")
+    zeros = tree.map(lambda leaf: np.zeros(shape_of(leaf), dtype_of(leaf))[()], examples)
+    # f is linear if f(0) = 0 and the derivative does not depend on where it is taken: it is taken
+    # with traced zeros, and whatever it saves must not be traced.
+    with Tape(f) as outer:
+        marked = tree.map(
+            lambda leaf: outer.leaf(leaf) if dtype_of(leaf).kind in "fc" else leaf, zeros
+        )
+        out, pullback = vjp(f, *marked)
+        seeds = tree.map(lambda leaf: np.ones(shape_of(leaf), dtype_of(leaf))[()], out)
+        pulled = pullback(seeds)
+        depends = any(
+            type(leaf) is TapeTracer and leaf.interpreter is outer for leaf in tree.leaves(pulled)
+        )
+    values = tree.leaves(_without_tape(out, outer))
+    if depends or any(bool(np.any(leaf != 0)) for leaf in values):
+        raise errors.LinearityError(
+            f"linear_transpose needs a linear function, but {errors.describe(f)} is not: "
+            + ("its derivative depends on its argument." if depends else "f(0) is not 0.")
+            + " Use vjp for the transpose of its derivative at a point."
+        )
+    return vjp(f, *zeros)[1]
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same values, with no derivative: transforms take the result as a constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import grad, stop_gradient
+    >>> float(grad(lambda x: x * stop_gradient(x))(3.0))
+    3.0
+    """
+    return tree.map(
+        lambda leaf: structure_ops.stop_gradient(leaf) if isinstance(leaf, Tracer) else leaf, x
+    )

@@ -1,0 +1,86 @@
+"""Pytrees: nested containers of arrays, flattened, mapped and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors
+from functrans.core.shapes import dtype_of, shape_of
+from functrans.core.tree import (
+    Tree,
+    TreeDef,
+    all,
+    check_array,
+    flatten,
+    leaves,
+    map,
+    paths,
+    reduce,
+    register,
+    register_dataclass,
+    structure,
+    unflatten,
+)
+
+__all__ = [
+    "TreeDef",
+    "all",
+    "flatten",
+    "leaves",
+    "map",
+    "paths",
+    "ravel_pytree",
+    "reduce",
+    "register",
+    "register_dataclass",
+    "structure",
+    "unflatten",
+]
+
+
+def ravel_pytree(tree: Tree) -> tuple[Any, Callable[[Any], Tree]]:
+    """All leaves of a tree as one vector, and the function that undoes it.
+
+    Leaves of different dtypes are promoted to a common one; the inverse restores their own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import ravel_pytree
+    >>> vector, unravel = ravel_pytree({"a": np.ones(2), "b": 3.0})
+    >>> vector
+    array([1., 1., 3.])
+    >>> unravel(vector * 2)
+    {'a': array([2., 2.]), 'b': np.float64(6.0)}
+    """
+    found, treedef = flatten(tree)
+    for leaf in found:
+        check_array(leaf, "ravel_pytree: a leaf")
+    shapes = [shape_of(leaf) for leaf in found]
+    dtypes = [dtype_of(leaf) for leaf in found]
+    sizes = [int(np.prod(shape, dtype=int)) for shape in shapes]
+    total = sum(sizes)
+    if not found:
+        vector: Any = np.zeros(0)
+    else:
+        vector = np.concatenate([np.reshape(leaf, (-1,)) for leaf in found])
+
+    def unravel(flat: Any) -> Tree:
+        if shape_of(flat) != (total,):
+            raise errors.InputTypeError(
+                f"the tree has {total} entries, so its vector has shape ({total},), not "
+                f"{shape_of(flat)}."
+            )
+        parts, start = [], 0
+        for shape, dtype, size in zip(shapes, dtypes, sizes, strict=True):
+            part = np.reshape(flat[start : start + size], shape)
+            if dtype.kind in "fc" or dtype_of(flat).kind not in "fc":
+                part = part.astype(dtype)
+            parts.append(part[()])
+            start += size
+        return unflatten(treedef, parts)
+
+    return vector, unravel
