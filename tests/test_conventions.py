@@ -91,7 +91,7 @@ def test_ties_in_max_share_evenly():
 
 def test_ties_in_min_share_evenly():
     gradient = ft.grad(lambda x: np.min(-x))(TIES)
-    np.testing.assert_allclose(gradient, -(TIES == 3.0) / 3)
+    np.testing.assert_allclose(gradient, (TIES == 3.0) / -3.0)
     columns = ft.grad(lambda x: np.sum(np.min(x, axis=0)))(np.array([[1.0, 2.0], [1.0, 5.0]]))
     np.testing.assert_allclose(columns, [[0.5, 1.0], [0.5, 0.0]])
 
@@ -648,11 +648,12 @@ def test_repeated_gradients_do_not_grow():
     USES["grad"](np.sum)
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    for _ in range(20):
+    for _ in range(100):
         ft.grad(lambda x: np.sum(np.sin(x) ** 2))(POINT)
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert grown < POINT.nbytes
+    # Python keeps some freed tuples for reuse; one array per call would be a hundred times more.
+    assert grown < 10 * POINT.nbytes
 
 
 def test_backward_sweep_frees_what_it_has_used():

@@ -68,13 +68,20 @@ class Interpreter:
 
     def escaped(self, *_: object) -> Any:
         """Raise the error for a tracer that outlived this interpreter."""
-        where = "" if self.function is None else f" while {errors.describe(self.function)} ran"
-        raise errors.EscapedTracerError(
-            f"a traced value is used after the transform that made it has finished, at "
-            f"{errors.user_location()}. It was made by {self.transform}{where}, and was kept in a "
-            "global, a closure, an attribute or a generator. Return it from the function instead "
-            "(has_aux=True carries extra results out as plain values)."
-        )
+        raise escape_error(self.transform, self.function)
+
+
+def escape_error(
+    transform: str, function: Callable[..., Any] | None
+) -> errors.EscapedTracerError:
+    """The error for a traced value that outlived its transform."""
+    where = "" if function is None else f" while {errors.describe(function)} ran"
+    return errors.EscapedTracerError(
+        f"a traced value is used after the transform that made it has finished, at "
+        f"{errors.user_location()}. It was made by {transform}{where}, and was kept in a global, a "
+        "closure, an attribute or a generator. Return it from the function instead (has_aux=True "
+        "carries extra results out as plain values)."
+    )
 
 
 class Tracer:

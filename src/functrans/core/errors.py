@@ -12,8 +12,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_NUMPY_FOLDER = os.path.dirname(os.path.abspath(sys.modules["numpy"].__file__ or "")) + os.sep
+_NUMPY_FOLDER = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
 
 class FunctransError(Exception):

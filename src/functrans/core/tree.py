@@ -1,7 +1,8 @@
 """Pytrees: nested containers of arrays, flattened by optree.
 
 `functrans.tree` is this module under its public name. Dictionaries, lists, tuples, named tuples,
-`None` (a container of nothing) and registered classes are containers; everything else is a leaf.
+dataclasses, `None` (a container of nothing) and registered classes are containers; everything else
+is a leaf.
 """
 
 from __future__ import annotations
@@ -34,7 +35,21 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
     [1, 2, 3]
     """
     leaves, structure = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
+    if _register_dataclasses_of(leaves, is_leaf):
+        return flatten(tree, is_leaf)
     return leaves, structure
+
+
+def _register_dataclasses_of(leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> bool:
+    """Register the dataclasses that are met for the first time; whether there were any."""
+    found = {
+        type(leaf)
+        for leaf in leaves
+        if hasattr(type(leaf), "__dataclass_fields__") and not (is_leaf and is_leaf(leaf))
+    }
+    for cls in found:
+        register_dataclass(cls)
+    return bool(found)
 
 
 def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Tree:
@@ -59,7 +74,7 @@ def leaves(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> list[Any
     >>> functrans.tree.leaves({"a": 1, "b": [2, None]})
     [1, 2]
     """
-    return optree.tree_leaves(tree, is_leaf, namespace=_NAMESPACE)
+    return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> TreeDef:
@@ -71,7 +86,7 @@ def structure(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> TreeD
     >>> functrans.tree.structure([1, 2]) == functrans.tree.structure([3, 4])
     True
     """
-    return optree.tree_structure(tree, is_leaf, namespace=_NAMESPACE)
+    return flatten(tree, is_leaf)[1]
 
 
 def map(
@@ -88,7 +103,9 @@ def map(
     >>> functrans.tree.map(lambda a, b: a + b, {"a": 1}, {"a": 10})
     {'a': 11}
     """
-    return optree.tree_map(function, tree, *rest, is_leaf=is_leaf, namespace=_NAMESPACE)
+    leaves, structure = flatten(tree, is_leaf)
+    others = [structure.flatten_up_to(other) for other in rest]
+    return unflatten(structure, [function(*each) for each in zip(leaves, *others, strict=True)])
 
 
 _NOTHING = object()
@@ -157,6 +174,9 @@ def register(
 def register_dataclass(cls: _Class, meta_fields: Iterable[str] = ()) -> _Class:
     """Make a dataclass a container of its fields, except those named in `meta_fields`.
 
+    A dataclass that was not registered is taken as a container of all its fields when it is met.
+    Register it to keep fields that are not arrays (names, settings) out of the leaves.
+
     Examples
     --------
     >>> import dataclasses, functrans
@@ -200,6 +220,7 @@ def paths(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> list[str]
     >>> functrans.tree.paths({"w": [1, 2]})
     ["['w'][0]", "['w'][1]"]
     """
+    flatten(tree, is_leaf)  # so that new dataclasses are known
     return [
         accessor.codify("")
         for accessor in optree.tree_accessors(tree, is_leaf, namespace=_NAMESPACE)
@@ -216,6 +237,7 @@ def broadcast_prefix(prefix: Tree, tree: Tree) -> list[Any]:
     def spread(leaf: Any, subtree: Tree) -> None:
         found.extend([leaf] * len(leaves(subtree)))
 
+    flatten(tree)  # so that new dataclasses are known
     optree.tree_map_(
         spread, prefix, tree, is_leaf=lambda node: node is None, namespace=_NAMESPACE
     )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate
-from functrans.core.dispatch import Interpreter
+from functrans.core.dispatch import Interpreter, escape_error
 from functrans.core.shapes import dtype_of, fit, shape_of, spec_of
 from functrans.core.tracer import ArrayTracer
 
@@ -69,7 +69,7 @@ class Tape(Interpreter):
 
     def __exit__(self, *exc_info: object) -> None:
         super().__exit__(*exc_info)
-        self.append = _Closed(self)
+        self.append = _Closed(self.transform, self.function)
 
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""
@@ -82,11 +82,7 @@ class Tape(Interpreter):
         if rule is None:
             return out
         save, pull = rule
-        if type(value) is type(out) and (type(out) is _float64 or dtype_of(out) is value.dtype):
-            fits = None
-        else:
-            fits = _fit_of(value, out, True)
-        record = (_next_key(), pull, save(out, value), fits, x.record)
+        record = (_next_key(), pull, save(out, value), _fit_of(value, out, True), x.record)
         self.append(record)
         return TapeTracer(self, out, record)
 
@@ -169,15 +165,16 @@ class Tape(Interpreter):
 
 
 class _Closed:
-    """What a finished tape appends with: it raises."""
+    """What a finished tape appends with: it raises. It does not refer to the tape: no cycle."""
 
-    __slots__ = ("tape",)
+    __slots__ = ("function", "transform")
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+    def __init__(self, transform: str, function: Any) -> None:
+        self.transform = transform
+        self.function = function
 
     def __call__(self, record: Record) -> Any:
-        return self.tape.escaped()
+        raise escape_error(self.transform, self.function)
 
 
 class _Share(Deposit):
@@ -194,19 +191,21 @@ def _fit_of(value: Any, out: Any, broadcasts: bool) -> Any:
     """How to turn a cotangent like `out` into one like `value`: None if they are alike."""
     kind = type(value)
     if kind is _ndarray:
-        if type(out) is _ndarray and value.dtype is out.dtype:
-            if not broadcasts or value.shape == out.shape:
-                return None
-    elif kind is type(out):
-        if kind is _float64:
-            return None
         if (
-            kind is not float
+            type(out) is _ndarray
             and value.dtype is out.dtype
             and (not broadcasts or value.shape == out.shape)
         ):
             return None
-    elif kind is float and type(out) is _float64:
+    elif kind is _float64 or kind is float:
+        if type(out) is _float64 or type(out) is float:
+            return None
+    elif (
+        kind is type(out)
+        and kind is not complex
+        and value.dtype is out.dtype
+        and (not broadcasts or value.shape == out.shape)
+    ):
         return None
     return spec_of(value)
 

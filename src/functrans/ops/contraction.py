@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ def _matmul_back_to_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
         return sum_to_shape(x[:, None] * g[..., None, :], y_shape)
     if len(y_shape) == 2 and x.ndim > 2:
         # A matrix that many matrices were multiplied with: one product of the stacked rows.
-        return matmul(x.reshape((-1, x.shape[-1])).T, g.reshape((-1, g.shape[-1])))
+        rows = prod(x.shape[:-1])
+        return matmul(x.reshape((rows, x.shape[-1])).T, g.reshape((rows, g.shape[-1])))
     return sum_to_shape(matmul(_swap(x), g), y_shape)
 
 
@@ -77,7 +79,7 @@ def _matmul_batch(primitive: Any, args: Any, batched: Any, size: int, params: An
     x_ndim, y_ndim = len(shape_of(x)) - x_mapped, len(shape_of(y)) - y_mapped
     if not y_mapped and y_ndim <= 2:  # one product of the stacked rows
         if x_ndim <= 2 or y_ndim == 1:
-            rows = x if x_ndim == 1 else x.reshape((-1, x.shape[-1]))
+            rows = x if x_ndim == 1 else x.reshape((prod(x.shape[:-1]), x.shape[-1]))
             return matmul(rows, y).reshape(x.shape[:-1] + y.shape[1:])
         return matmul(x, y)
     if not x_mapped and x_ndim <= 2 and y_ndim == 1:

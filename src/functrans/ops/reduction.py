@@ -7,6 +7,7 @@ surface normalizes what users write.
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,9 @@ def _product_of_others(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
     """prod_{j != i} x_j, right also where entries are zero: what is left of i times what is right."""
     rest = tuple(a for a in range(x.ndim) if a not in axis)
     lined_up = np.transpose(x, rest + axis)
-    flat = lined_up.reshape(tuple(x.shape[a] for a in rest) + (-1,))
-    ones = np.ones((*flat.shape[:-1], 1), x.dtype)
+    count = math.prod(x.shape[a] for a in axis)
+    flat = lined_up.reshape(tuple(x.shape[a] for a in rest) + (count,))
+    ones = np.ones((*flat.shape[:-1], builtins.min(count, 1)), x.dtype)
     left = np.cumprod(np.concatenate([ones, flat[..., :-1]], axis=-1), axis=-1)
     mirrored = np.concatenate([ones, flat[..., :0:-1]], axis=-1)
     right = np.cumprod(mirrored, axis=-1)[..., ::-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -101,10 +102,20 @@ def own(value: Any, like: Any, seen: set[int]) -> Any:
     if type(value) is np.ndarray:
         if not shape:
             return value[()]
-        if value.base is not None or id(value) in seen:
+        if id(value) in seen or not _sole_owner(value):
             value = value.copy()
         seen.add(id(value))
     return value
+
+
+def _sole_owner(value: np.ndarray[Any, Any]) -> bool:
+    """Whether nobody else can see the memory of an array: it is its own, or the only view of it."""
+    base = value.base
+    if base is None:
+        return True
+    # Three references: the array's own, the local one here, and the argument of getrefcount.
+    alone = type(base) is np.ndarray and base.base is None and sys.getrefcount(base) == 3
+    return alone and base.nbytes == value.nbytes and value.flags.writeable
 
 
 def check_matching(

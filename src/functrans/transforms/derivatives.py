@@ -109,20 +109,16 @@ def value_and_grad(
                 inputs.append((structure, leaves, tracers))
             out = f(*traced_args, **kwargs)
         if has_aux:
-            if not isinstance(out, tuple) or len(out) != 2:
-                raise errors.OutputTypeError(
-                    f"with has_aux=True {errors.describe(f)} must return a pair (value, aux), but "
-                    f"it returned {type(out).__name__}."
-                )
-            out, aux = out
+            out, aux = _split_aux(out, f)
+            aux = _without_tape(aux, tape)
         cotangents: dict[int, Any] = {}
+        value = out
         if type(out) is TapeTracer and out.interpreter is tape:
             value = out.value
-            _check_scalar(value, f, holomorphic)
             cotangents[out.record[0]] = dtype_of(value).type(1)
-        else:
-            value = out
-            _check_scalar(value, f, holomorphic)
+        _check_scalar(value, f, holomorphic)
+        # The output's record refers to all others; let go of it, so that the sweep can free them.
+        del out
         sweep(tape.records, cotangents)
         seen: set[int] = set()
         gradients = []
@@ -133,7 +129,7 @@ def value_and_grad(
             ]
             gradients.append(unflatten_argument(structure, collected))
         if has_aux:
-            value = (value, _without_tape(aux, tape))
+            value = (value, aux)
         return value, gradients[0] if isinstance(argnums, int) else tuple(gradients)
 
     return named_like(f, "value_and_grad")(value_and_gradient)
