@@ -29,7 +29,14 @@ Rule = Callable[..., Any]
 class Primitive:
     """One word of the vocabulary that every interpreter understands."""
 
-    __slots__ = ("batch", "impl", "jvp", "name", "outputs", "shape", "vjp")
+    __slots__ = ("batch", "impl", "jvp", "name", "outputs", "rules", "shape", "vjp")
+
+    broadcasts = False
+
+    # A primitive of one or two arrays and no parameters may state its vjp as a table: rules[mask]
+    # is (save, pull), with save(out, *args) giving what to save, or save None if it is nothing; or
+    # rules[mask] is None, if no derivative flows. The tape reads it faster than it calls `vjp`.
+    rules: tuple[Any, ...]
 
     def __init__(
         self,
@@ -69,15 +76,14 @@ class Primitive:
 class Elementwise(Primitive):
     """A primitive that works entry by entry, with NumPy's broadcasting.
 
-    `partials` holds one derivative per argument, and `rules[mask]` what the tape needs when the
-    arguments in `mask` are being differentiated: (save, pull, positions), or None if no derivative
-    flows. See `functrans.ops.families.elementwise`, which builds both from one table entry.
+    `partials` holds one derivative per argument; `functrans.ops.families.elementwise` derives all
+    rules from them.
     """
 
-    __slots__ = ("partials", "rules")
+    __slots__ = ("partials",)
 
+    broadcasts = True
     partials: tuple[Any, ...]
-    rules: tuple[Any, ...]
 
 
 class Collective(Primitive):

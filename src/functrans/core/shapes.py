@@ -112,7 +112,10 @@ def sum_to_shape(value: Any, shape: tuple[int, ...]) -> Any:
     axes = tuple(range(extra)) + tuple(
         axis + extra for axis, n in enumerate(shape) if n == 1 and given[axis + extra] != 1
     )
-    total = value.sum(axis=axes) if axes else value
+    if type(value) is np.ndarray:
+        total = np.add.reduce(value, axis=axes)
+    else:
+        total = value.sum(axis=axes) if axes else value
     return total if shape_of(total) == shape else total.reshape(shape)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
-from functrans.core.primitive import Elementwise
+from functrans.core.primitive import Primitive
 
 # What `np.f(tracer)` means. A value is a primitive or a function that calls primitives.
 UFUNCS: dict[Any, Any] = {}
@@ -93,7 +93,7 @@ class ArrayTracer(Tracer):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
             primitive = UFUNCS.get(ufunc)
-            if type(primitive) is Elementwise:
+            if isinstance(primitive, Primitive):
                 if len(inputs) == 1:
                     return self.interpreter.process1(primitive, self)
                 if len(inputs) == 2:
@@ -245,7 +245,7 @@ def call_ufunc_method(
     )
 
 
-def install_unary(name: str, primitive: Elementwise) -> None:
+def install_unary(name: str, primitive: Primitive) -> None:
     """Make an operator of one operand (`-x`) mean a primitive."""
 
     def method(self: Any) -> Any:
@@ -254,13 +254,15 @@ def install_unary(name: str, primitive: Elementwise) -> None:
     setattr(ArrayTracer, f"__{name}__", method)
 
 
-def install_binary(name: str, primitive: Elementwise, *, reflected: bool = True) -> None:
+def install_binary(name: str, primitive: Primitive, *, reflected: bool = True) -> None:
     """Make an operator of two operands (`x * y`, and y * x) mean a primitive."""
 
     def forward(self: Any, other: Any) -> Any:
         interpreter = self.interpreter
         if type(other) not in _NUMBERS:
-            if isinstance(other, Tracer):
+            if type(other) is type(self) and other.interpreter is interpreter:
+                pass
+            elif isinstance(other, Tracer):
                 if other.interpreter.level > interpreter.level:
                     interpreter = other.interpreter
             elif isinstance(other, _ARRAY_LIKE):

@@ -7,6 +7,7 @@ is a leaf.
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ TreeDef = optree.PyTreeSpec
 _Class = TypeVar("_Class", bound=type)
 
 _NAMESPACE = "functrans"
+_PLAIN_LEAVES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, complex, str})
 
 
 def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeDef]:
@@ -42,11 +44,12 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
 
 def _register_dataclasses_of(leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> bool:
     """Register the dataclasses that are met for the first time; whether there were any."""
-    found = {
-        type(leaf)
-        for leaf in leaves
-        if hasattr(type(leaf), "__dataclass_fields__") and not (is_leaf and is_leaf(leaf))
-    }
+    unknown = set(builtins.map(type, leaves)) - _PLAIN_LEAVES
+    if not unknown:
+        return False
+    found = [cls for cls in unknown if hasattr(cls, "__dataclass_fields__")]
+    if is_leaf is not None:
+        found = [c for c in found if any(type(x) is c and not is_leaf(x) for x in leaves)]
     for cls in found:
         register_dataclass(cls)
     return bool(found)

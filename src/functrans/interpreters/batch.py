@@ -96,7 +96,9 @@ class Batch(Interpreter):
         return BatchTracer(self, out)
 
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
-        # The common case needs no lining up: equal ranks, or a scalar beside a batch.
+        # The common case needs no lining up: equal ranks, or a value of lower rank beside a batch.
+        if not primitive.broadcasts:
+            return self.process(primitive, (x, y), {})
         if type(x) is BatchTracer and x.interpreter is self:
             x_value = self.hidden(x)
             if type(y) is BatchTracer and y.interpreter is self:

@@ -82,7 +82,9 @@ class Tape(Interpreter):
         if rule is None:
             return out
         save, pull = rule
-        record = (_next_key(), pull, save(out, value), _fit_of(value, out, True), x.record)
+        saved = None if save is None else save(out, value)
+        fits = _fit_of(value, out, primitive.broadcasts)
+        record = (_next_key(), pull, saved, fits, x.record)
         self.append(record)
         return TapeTracer(self, out, record)
 
@@ -108,57 +110,82 @@ class Tape(Interpreter):
         if rule is None:
             return out
         save, pull = rule
-        saved = save(out, x_value, y_value)
+        saved = None if save is None else save(out, x_value, y_value)
+        broadcasts = primitive.broadcasts
         if mask == 3:
-            x_fit, y_fit = _fit_of(x_value, out, True), _fit_of(y_value, out, True)
+            x_fit = _fit_of(x_value, out, broadcasts)
+            y_fit = _fit_of(y_value, out, broadcasts)
             fits = None if x_fit is None and y_fit is None else (x_fit, y_fit)
             record: Record = (_next_key(), pull, saved, fits, x.record, y.record)
         elif mask == 1:
-            record = (_next_key(), pull, saved, _fit_of(x_value, out, True), x.record)
+            fits = _fit_of(x_value, out, broadcasts)
+            record = (_next_key(), pull, saved, fits, x.record)
         else:
-            record = (_next_key(), pull, saved, _fit_of(y_value, out, True), y.record)
+            fits = _fit_of(y_value, out, broadcasts)
+            record = (_next_key(), pull, saved, fits, y.record)
         self.append(record)
         return TapeTracer(self, out, record)
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        values, parents, ours, mask = [], [], [], 0
+        if len(args) == 1 and not primitive.outputs:
+            return self._process_one(primitive, args[0], params)
+        parents, ours, mask, bit = [], [], 0, 1
+        values = list(args)
         for k, arg in enumerate(args):
             if type(arg) is TapeTracer and arg.interpreter is self:
-                values.append(arg.value)
-                ours.append(arg.value)
+                values[k] = value = arg.value
+                ours.append(value)
                 parents.append(arg.record)
-                mask |= 1 << k
-            else:
-                values.append(arg)
-        out = primitive(*values, **params)
+                mask |= bit
+            bit <<= 1
+        # At the bottom of the stack nothing else is traced.
+        out = (primitive.impl if self.level == 1 else primitive)(*values, **params)
         if primitive.vjp is None:
             return out
         rule = primitive.vjp(mask, out, tuple(values), params)
         if rule is None:
             return out
         pull, saved = rule
-        broadcasts = hasattr(primitive, "rules")
         if primitive.outputs:
-            fits: Any = tuple(spec_of(value) for value in ours)
+            return self._outputs(out, pull, saved, ours, parents)
+        broadcasts = primitive.broadcasts
+        if len(ours) == 1:
+            fits = _fit_of(ours[0], out, broadcasts)
         else:
-            fits = tuple(_fit_of(value, out, broadcasts) for value in ours)
-            if all(each is None for each in fits):
+            fits = [_fit_of(value, out, broadcasts) for value in ours]
+            if fits.count(None) == len(fits):
                 fits = None
-        if fits is not None and len(fits) == 1:
-            fits = fits[0]
         record = (_next_key(), pull, saved, fits, *parents)
         self.append(record)
-        if primitive.outputs:
-            return tuple(self._output(record, out, k) for k in range(len(out)))
-        return TapeTracer(self, out, record) if dtype_of(out).kind in "fc" else out
+        return TapeTracer(self, out, record)
 
-    def _output(self, operation: Record, out: tuple[Any, ...], k: int) -> Any:
-        """One result of an operation with several: a record that hands its cotangent on."""
-        if dtype_of(out[k]).kind not in "fc":
-            return out[k]
-        record = (_next_key(), _Share, (k, len(out)), None, operation)
+    def _process_one(self, primitive: Any, x: Any, params: dict[str, Any]) -> Any:
+        """The same for the one array of most primitives, without the loop."""
+        value = x.value
+        out = (primitive.impl if self.level == 1 else primitive)(value, **params)
+        if primitive.vjp is None:
+            return out
+        rule = primitive.vjp(1, out, (value,), params)
+        if rule is None:
+            return out
+        pull, saved = rule
+        record = (_next_key(), pull, saved, _fit_of(value, out, primitive.broadcasts), x.record)
         self.append(record)
-        return TapeTracer(self, out[k], record)
+        return TapeTracer(self, out, record)
+
+    def _outputs(self, out: Any, pull: Any, saved: Any, ours: list[Any], parents: Any) -> Any:
+        """The results of an operation with several: each hands its cotangent on to the operation."""
+        fits: Any = [(shape_of(value), dtype_of(value)) for value in ours]
+        operation = (_next_key(), pull, saved, fits if len(fits) > 1 else fits[0], *parents)
+        self.append(operation)
+        results = []
+        for k, value in enumerate(out):
+            if dtype_of(value).kind in "fc":
+                record = (_next_key(), _Share, (k, len(out)), None, operation)
+                self.append(record)
+                value = TapeTracer(self, value, record)
+            results.append(value)
+        return tuple(results)
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value
@@ -177,27 +204,23 @@ class _Closed:
         raise escape_error(self.transform, self.function)
 
 
-class _Share(Deposit):
-    """The cotangent of the k-th of n results; the operation receives all n together."""
-
-    __slots__ = ("saved",)
-
-    def __init__(self, value: Any, saved: tuple[int, int]) -> None:
-        self.value = value
-        self.saved = saved
+class _Share:
+    """In place of `pull` in the record of one result of an operation that has several."""
 
 
 def _fit_of(value: Any, out: Any, broadcasts: bool) -> Any:
-    """How to turn a cotangent like `out` into one like `value`: None if they are alike."""
+    """How to turn a cotangent like `out` into one like `value`: None, or (shape, dtype)."""
     kind = type(value)
     if kind is _ndarray:
+        shape, dtype = value.shape, value.dtype
         if (
             type(out) is _ndarray
-            and value.dtype is out.dtype
-            and (not broadcasts or value.shape == out.shape)
+            and dtype is out.dtype
+            and (not broadcasts or shape == out.shape)
         ):
             return None
-    elif kind is _float64 or kind is float:
+        return shape, dtype
+    if kind is _float64 or kind is float:
         if type(out) is _float64 or type(out) is float:
             return None
     elif (
@@ -207,7 +230,7 @@ def _fit_of(value: Any, out: Any, broadcasts: bool) -> Any:
         and (not broadcasts or value.shape == out.shape)
     ):
         return None
-    return spec_of(value)
+    return shape_of(value), dtype_of(value)
 
 
 def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
@@ -227,30 +250,32 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
             g = g.settle()
         if len(record) == 5:
             _, pull, saved, fits, parent = record
+            if pull is _Share:
+                _share(cotangents, parent[0], g, *saved)
+                continue
             cotangent = pull(g, saved)
             if cotangent is None:
                 continue
-            if fits is not None and not isinstance(cotangent, Deposit):
-                cotangent = fit(cotangent, fits.shape, fits.dtype)
             key = parent[0]
+            if isinstance(cotangent, Deposit):
+                cotangents[key] = accumulate(get(key), cotangent)
+                continue
+            if fits is not None:
+                cotangent = fit(cotangent, *fits)
             slot = get(key)
-            if type(cotangent) is _Share:
-                place, length = saved
-                if slot is None:
-                    slot = [None] * length
-                    cotangents[key] = slot
-                slot[place] = g
-            elif slot is None and not isinstance(cotangent, Deposit):
-                cotangents[key] = cotangent
-            else:
-                cotangents[key] = accumulate(slot, cotangent)
+            cotangents[key] = cotangent if slot is None else accumulate(slot, cotangent)
             continue
         _, pull, saved, fits, *parents = record
         for k, cotangent in enumerate(pull(g, saved)):
-            if cotangent is None:
-                continue
-            if fits is not None and fits[k] is not None:
-                cotangent = fit(cotangent, fits[k].shape, fits[k].dtype)
-            key = parents[k][0]
-            slot = get(key)
-            cotangents[key] = cotangent if slot is None else accumulate(slot, cotangent)
+            if cotangent is not None:
+                if fits is not None and fits[k] is not None:
+                    cotangent = fit(cotangent, *fits[k])
+                key = parents[k][0]
+                slot = get(key)
+                cotangents[key] = cotangent if slot is None else accumulate(slot, cotangent)
+
+
+def _share(cotangents: dict[int, Any], key: int, g: Any, place: int, length: int) -> None:
+    """Hand an operation with several results the cotangent of one; it gets them as a list."""
+    slot = cotangents.setdefault(key, [None] * length)
+    slot[place] = g

@@ -27,8 +27,10 @@ def _reduce(
         initial: Any = None,
         where: Any = True,
     ) -> Any:
-        refuse(name, out=out)
         x = as_array(a)
+        if dtype is out is initial is None and where is True and type(keepdims) is bool:
+            return primitive(x, axis=axis_tuple(axis, ndim_of(x)), keepdims=keepdims)
+        refuse(name, out=out)
         if dtype is not None:
             x = x.astype(np.dtype(dtype))
         where, initial = given(where, True), given(initial)
@@ -110,6 +112,9 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 @implements(np.mean)
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     x = as_array(a)
+    if dtype is out is None and where is True and type(keepdims) is bool and x.dtype.kind in "fc":
+        axes = axis_tuple(axis, ndim_of(x))
+        return reduction.sum(x, axis=axes, keepdims=keepdims) / _count(shape_of(x), axes)
     where = given(where, True)
     if dtype is None and dtype_of(x).kind in "biu":
         dtype = np.float64

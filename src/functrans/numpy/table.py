@@ -50,6 +50,8 @@ def axis_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
     """`axis` as NumPy's reductions take it (None, int or tuple), as non-negative ints."""
     if axis is None:
         return tuple(range(ndim))
+    if type(axis) is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
     return normalize_axis_tuple(axis, ndim)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import string
 from math import prod
 from typing import Any
@@ -10,54 +11,49 @@ import numpy as np
 
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
-from functrans.core.tracer import UFUNCS, ArrayTracer, as_operand, install_method
-from functrans.ops.families import result_spec
+from functrans.core.tracer import UFUNCS, install_binary
+from functrans.ops.families import result_spec, vjp_from_rules
 
 # matmul: c = x y, so that g y^T flows to x and x^T g to y; a vector has no row or column axis, and
 # leading axes broadcast.
 
 
+_SCALAR_OPERAND = "matmul: an operand has no dimensions; use * for scalars"
+
+
 def _swap(x: Any) -> Any:
-    return x.T if x.ndim == 2 else np.swapaxes(x, -1, -2)
+    return np.swapaxes(x, -1, -2)
 
 
 def _matmul_back_to_x(g: Any, x_shape: tuple[int, ...], y: Any) -> Any:
     if y.ndim == 1:
         return g * y if len(x_shape) == 1 else sum_to_shape(g[..., None] * y, x_shape)
     if len(x_shape) == 1:
-        product = matmul(y, g) if y.ndim == 2 else matmul(y, g[..., None])[..., 0]
-        return sum_to_shape(product, x_shape)
-    return sum_to_shape(matmul(g, _swap(y)), x_shape)
+        return y @ g if y.ndim == 2 else sum_to_shape((y @ g[..., None])[..., 0], x_shape)
+    return g @ y.T if y.ndim == 2 else sum_to_shape(g @ _swap(y), x_shape)
 
 
 def _matmul_back_to_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
     if len(y_shape) == 1:
         if x.ndim == 1:
             return g * x
-        product = matmul(g, x) if x.ndim == 2 else matmul(g[..., None, :], x)[..., 0, :]
-        return sum_to_shape(product, y_shape)
+        return g @ x if x.ndim == 2 else sum_to_shape((g[..., None, :] @ x)[..., 0, :], y_shape)
     if x.ndim == 1:
         return sum_to_shape(x[:, None] * g[..., None, :], y_shape)
-    if len(y_shape) == 2 and x.ndim > 2:
+    if len(y_shape) == 2:
+        if x.ndim == 2:
+            return x.T @ g
         # A matrix that many matrices were multiplied with: one product of the stacked rows.
         rows = prod(x.shape[:-1])
-        return matmul(x.reshape((rows, x.shape[-1])).T, g.reshape((rows, g.shape[-1])))
-    return sum_to_shape(matmul(_swap(x), g), y_shape)
+        return x.reshape((rows, x.shape[-1])).T @ g.reshape((rows, g.shape[-1]))
+    return sum_to_shape(_swap(x) @ g, y_shape)
 
 
 def _matmul_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
     (x, y), (x_tangent, y_tangent) = args, tangents
-    left = None if x_tangent is None else matmul(x_tangent, y)
-    right = None if y_tangent is None else matmul(x, y_tangent)
+    left = None if x_tangent is None else x_tangent @ y
+    right = None if y_tangent is None else x @ y_tangent
     return left if right is None else right if left is None else left + right
-
-
-def _matmul_pull_x(g: Any, saved: Any) -> Any:
-    return _matmul_back_to_x(g, *saved)
-
-
-def _matmul_pull_y(g: Any, saved: Any) -> Any:
-    return _matmul_back_to_y(g, *saved)
 
 
 def _matmul_pull_both(g: Any, saved: Any) -> Any:
@@ -65,18 +61,19 @@ def _matmul_pull_both(g: Any, saved: Any) -> Any:
     return _matmul_back_to_x(g, x.shape, y), _matmul_back_to_y(g, x, y.shape)
 
 
-def _matmul_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
-    x, y = args
-    if mask == 1:
-        return _matmul_pull_x, (x.shape, y)
-    if mask == 2:
-        return _matmul_pull_y, (x, y.shape)
-    return _matmul_pull_both, (x, y)
+_matmul_rules = (
+    None,
+    (lambda out, x, y: (x.shape, y), lambda g, saved: _matmul_back_to_x(g, *saved)),
+    (lambda out, x, y: (x, y.shape), lambda g, saved: _matmul_back_to_y(g, *saved)),
+    (lambda out, x, y: (x, y), _matmul_pull_both),
+)
 
 
 def _matmul_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
     (x, y), (x_mapped, y_mapped) = args, batched
     x_ndim, y_ndim = len(shape_of(x)) - x_mapped, len(shape_of(y)) - y_mapped
+    if x_ndim == 0 or y_ndim == 0:
+        raise ValueError(_SCALAR_OPERAND)
     if not y_mapped and y_ndim <= 2:  # one product of the stacked rows
         if x_ndim <= 2 or y_ndim == 1:
             rows = x if x_ndim == 1 else x.reshape((prod(x.shape[:-1]), x.shape[-1]))
@@ -105,7 +102,7 @@ def _matmul_batch(primitive: Any, args: Any, batched: Any, size: int, params: An
 def _matmul_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
     x, y = specs
     if x.ndim == 0 or y.ndim == 0:
-        raise ValueError("matmul: an operand has no dimensions; use * for scalars")
+        raise ValueError(_SCALAR_OPERAND)
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
         raise ValueError(
@@ -119,27 +116,12 @@ def _matmul_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
 
 
 matmul = Primitive(
-    "matmul",
-    np.matmul,
-    jvp=_matmul_jvp,
-    vjp=_matmul_vjp,
-    batch=_matmul_batch,
-    shape=_matmul_spec,
+    "matmul", operator.matmul, jvp=_matmul_jvp, batch=_matmul_batch, shape=_matmul_spec
 )
-
-
-def _array_matmul(x: Any, y: Any) -> Any:
-    """matmul as the operator and the ufunc take it: lists are arrays, scalars are refused."""
-    x = x if isinstance(x, ArrayTracer) else as_operand(x)
-    y = y if isinstance(y, ArrayTracer) else as_operand(y)
-    if not x.shape or not y.shape:
-        raise ValueError("matmul: an operand has no dimensions; use * for scalars")
-    return matmul(x, y)
-
-
-UFUNCS[np.matmul] = _array_matmul
-install_method("__matmul__", _array_matmul)
-install_method("__rmatmul__", lambda x, y: _array_matmul(y, x))
+matmul.rules = _matmul_rules
+matmul.vjp = vjp_from_rules(matmul)
+UFUNCS[np.matmul] = matmul
+install_binary("matmul", matmul)
 
 
 # einsum: the subscripts are explicit and without ellipsis here; `canonical_subscripts` makes them so.

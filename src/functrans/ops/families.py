@@ -52,9 +52,7 @@ def elementwise(
         primitive.jvp = lambda out, args, tangents, params: _tangent(
             primitive.partials, out, args, tangents
         )
-        primitive.vjp = lambda mask, out, args, params: _pull_and_saved(
-            primitive.rules[mask], out, args
-        )
+        primitive.vjp = vjp_from_rules(primitive)
     if isinstance(ufunc, np.ufunc):
         UFUNCS[ufunc] = primitive
     if operator is not None:
@@ -94,9 +92,13 @@ def _uniform(partial: Partial, arity: int) -> Partial:
     return _adaptor(_names(partial), arity)(partial) if callable(partial) else partial
 
 
-def _needs(partials: tuple[Partial, ...], mask: int) -> Callable[..., Any]:
-    needed = {n for k, p in enumerate(partials) if mask >> k & 1 for n in _names(p)}
-    return _saver(frozenset(needed), len(partials))
+def _needs(partials: tuple[Partial, ...], mask: int) -> Callable[..., Any] | None:
+    """What saves the values that the partials in `mask` name; None if they need nothing."""
+    tracked = [partial for k, partial in enumerate(partials) if mask >> k & 1]
+    if not any(map(callable, tracked)):
+        return None
+    needed = frozenset(name for partial in tracked for name in _names(partial))
+    return _saver(needed, len(partials))
 
 
 def _contribution(partial: Any) -> Rule:
@@ -110,7 +112,7 @@ def _contribution(partial: Any) -> Rule:
     return lambda g, saved: g * partial(*saved)
 
 
-def _tape_rule(partials: tuple[Any, ...], save: Rule, mask: int) -> tuple[Rule, Rule] | None:
+def _tape_rule(partials: tuple[Any, ...], save: Rule | None, mask: int) -> Any:
     tracked = [partials[k] for k in range(len(partials)) if mask >> k & 1]
     if all(partial is None for partial in tracked):
         return None
@@ -123,11 +125,17 @@ def _tape_rule(partials: tuple[Any, ...], save: Rule, mask: int) -> tuple[Rule, 
     return save, lambda g, saved: tuple(c(g, saved) for c in contributions)
 
 
-def _pull_and_saved(rule: Any, out: Any, args: Any) -> Any:
-    if rule is None:
-        return None
-    save, pull = rule
-    return pull, save(out, *args)
+def vjp_from_rules(primitive: Primitive) -> Rule:
+    """The vjp slot of a primitive that has a table of rules."""
+
+    def vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
+        rule = primitive.rules[mask]
+        if rule is None:
+            return None
+        save, pull = rule
+        return pull, None if save is None else save(out, *args)
+
+    return vjp
 
 
 def _tangent(partials: Any, out: Any, args: Any, tangents: Any) -> Any:
