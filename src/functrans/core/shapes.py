@@ -109,6 +109,8 @@ def sum_to_shape(value: Any, shape: tuple[int, ...]) -> Any:
     if given == shape:
         return value
     extra = len(given) - len(shape)
+    if extra == 1 and given[1:] == shape and type(value) is np.ndarray:
+        return np.add.reduce(value, axis=0)
     axes = tuple(range(extra)) + tuple(
         axis + extra for axis, n in enumerate(shape) if n == 1 and given[axis + extra] != 1
     )
@@ -136,7 +138,9 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def fit(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Turn a cotangent of a broadcast, promoted argument into one of the argument itself."""
-    return cast(sum_to_shape(value, shape), dtype)
+    if value.shape != shape:
+        value = sum_to_shape(value, shape)
+    return value if value.dtype is dtype else cast(value, dtype)
 
 
 def conform(tangent: Any, out: Any) -> Any:

@@ -112,16 +112,14 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 @implements(np.mean)
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     x = as_array(a)
-    if dtype is out is None and where is True and type(keepdims) is bool and x.dtype.kind in "fc":
-        axes = axis_tuple(axis, ndim_of(x))
-        return reduction.sum(x, axis=axes, keepdims=keepdims) / _count(shape_of(x), axes)
     where = given(where, True)
-    if dtype is None and dtype_of(x).kind in "biu":
-        dtype = np.float64
-    total = sum(x, axis, dtype, out, keepdims, None, where)
+    if dtype is not None:
+        x = x.astype(np.dtype(dtype))
+    refuse("mean", out=out)
     if where is True:
-        return total / _count(shape_of(x), axis_tuple(axis, ndim_of(x)))
-    return total / sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
+        return reduction.mean(x, axis=axis_tuple(axis, ndim_of(x)), keepdims=bool(given(keepdims, False)))
+    count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
+    return sum(x, axis, None, None, keepdims, None, where) / count
 
 
 @implements(np.var)

@@ -44,10 +44,7 @@ def elementwise(
     )
     primitive.shape = lambda specs, params: elementwise_spec(primitive.impl, specs, params)
     primitive.partials = tuple(_uniform(partial, len(partials)) for partial in partials)
-    primitive.rules = tuple(
-        _tape_rule(primitive.partials, _needs(partials, mask), mask)
-        for mask in range(1 << len(partials))
-    )
+    primitive.rules = tuple(_tape_rule(partials, mask) for mask in range(1 << len(partials)))
     if any(rule is not None for rule in primitive.rules):
         primitive.jvp = lambda out, args, tangents, params: _tangent(
             primitive.partials, out, args, tangents
@@ -63,24 +60,8 @@ def elementwise(
 _NAMES = ("out", "x", "y", "z")
 
 
-@cache
-def _adaptor(names: tuple[str, ...], arity: int) -> Callable[[Any], Any]:
-    """Make `f(y)` callable as `f(out, x, y)`; generated, so that a call costs one frame."""
-    slots = ", ".join(_NAMES[: arity + 1])
-    adaptor: Callable[[Any], Any] = eval(f"lambda f: lambda {slots}: f({', '.join(names)})")
-    return adaptor
-
-
-@cache
-def _saver(needed: frozenset[str], arity: int) -> Callable[..., Any]:
-    """A function of (out, *args) that keeps what is needed and None in place of the rest."""
-    slots = _NAMES[: arity + 1]
-    kept = ", ".join(name if name in needed else "None" for name in slots)
-    saver: Callable[..., Any] = eval(f"lambda {', '.join(slots)}: ({kept},)")
-    return saver
-
-
 def _names(partial: Partial) -> tuple[str, ...]:
+    """What a partial derivative needs: the names of its parameters."""
     if not callable(partial):
         return ()
     code = partial.__code__  # type: ignore[attr-defined]
@@ -88,41 +69,50 @@ def _names(partial: Partial) -> tuple[str, ...]:
     return names
 
 
+@cache
+def _compiled(source: str) -> Callable[..., Any]:
+    """A small function from its source. Most rules have one of some twenty forms, each made once."""
+    function: Callable[..., Any] = eval(source)
+    return function
+
+
 def _uniform(partial: Partial, arity: int) -> Partial:
-    return _adaptor(_names(partial), arity)(partial) if callable(partial) else partial
+    """Make a partial that needs, say, only y callable as partial(out, x, y)."""
+    if not callable(partial):
+        return partial
+    slots = ", ".join(_NAMES[: arity + 1])
+    adaptor = _compiled(f"lambda f: lambda {slots}: f({', '.join(_names(partial))})")
+    return adaptor(partial)  # type: ignore[no-any-return]
 
 
-def _needs(partials: tuple[Partial, ...], mask: int) -> Callable[..., Any] | None:
-    """What saves the values that the partials in `mask` name; None if they need nothing."""
+def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, Rule] | None:
+    """(save, pull) for the arguments in `mask`, each written out as one expression.
+
+    For multiply with both arguments tracked that is
+    save = lambda out, x, y: (x, y,)
+    pull = lambda g, s: (g * f0(s[1]), g * f1(s[0]),)
+    """
     tracked = [partial for k, partial in enumerate(partials) if mask >> k & 1]
-    if not any(map(callable, tracked)):
-        return None
-    needed = frozenset(name for partial in tracked for name in _names(partial))
-    return _saver(needed, len(partials))
-
-
-def _contribution(partial: Any) -> Rule:
-    """What flows back to one argument, from the cotangent and the saved values."""
-    if partial is None:
-        return lambda g, saved: None
-    if partial == 1:
-        return lambda g, saved: g
-    if partial == -1:
-        return lambda g, saved: -g
-    return lambda g, saved: g * partial(*saved)
-
-
-def _tape_rule(partials: tuple[Any, ...], save: Rule | None, mask: int) -> Any:
-    tracked = [partials[k] for k in range(len(partials)) if mask >> k & 1]
     if all(partial is None for partial in tracked):
         return None
-    contributions = [_contribution(partial) for partial in tracked]
-    if len(contributions) == 1:
-        return save, contributions[0]
-    if len(contributions) == 2:
-        first, second = contributions
-        return save, lambda g, saved: (first(g, saved), second(g, saved))
-    return save, lambda g, saved: tuple(c(g, saved) for c in contributions)
+    needed = [name for name in _NAMES if any(name in _names(partial) for partial in tracked)]
+    bare = len(needed) == 1  # one value is saved as it is, several as a tuple
+    place = {name: "s" if bare else f"s[{k}]" for k, name in enumerate(needed)}
+    terms, functions = [], []
+    for partial in tracked:
+        if callable(partial):
+            terms.append(f"g * f{len(functions)}({', '.join(place[n] for n in _names(partial))})")
+            functions.append(partial)
+        else:
+            terms.append({None: "None", 1: "g", -1: "-g"}[partial])
+    result = terms[0] if len(terms) == 1 else f"({', '.join(terms)},)"
+    parameters = ", ".join(f"f{k}" for k in range(len(functions)))
+    pull = _compiled(f"lambda {parameters}: lambda g, s: {result}")(*functions)
+    if not needed:
+        return None, pull
+    slots = ", ".join(_NAMES[: len(partials) + 1])
+    kept = needed[0] if bare else f"({', '.join(needed)},)"
+    return _compiled(f"lambda {slots}: {kept}"), pull
 
 
 def vjp_from_rules(primitive: Primitive) -> Rule:

@@ -75,6 +75,23 @@ def _spread(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: boo
 sum = linear("sum", _sum, _spread, batch=_shift_axis, shape=_reduced_spec(_sum))
 
 
+def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
+    return math.prod([shape[a] for a in axis])
+
+
+def _mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:  # NumPy sums these in a wider type
+        return np.mean(x, axis=axis, keepdims=keepdims)
+    return np.add.reduce(x, axis=axis, keepdims=keepdims) / _count(x.shape, axis)
+
+
+def _spread_evenly(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
+    return _spread(g / _count(shape, axis), shape, axis, keepdims)
+
+
+mean = linear("mean", _mean, _spread_evenly, batch=_shift_axis, shape=_reduced_spec(_mean))
+
+
 def _tied(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
     """Entries equal to the extreme value share its derivative evenly; nan counts as equal."""
     ties = (x == out) | ((x != x) & (out != out))

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from functrans.core import errors, tree
+from functrans.core.accumulate import Accumulator
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import cast, dtype_of, shape_of
 
@@ -40,6 +41,8 @@ def named_like(function: Callable[..., Any], transform: str) -> Callable[[_Funct
 
 def positions_of(argnums: int | Sequence[int], count: int, function: Any) -> tuple[int, ...]:
     """`argnums` as non-negative positions, checked against the number of arguments."""
+    if type(argnums) is int and 0 <= argnums < count:
+        return (argnums,)
     wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     positions = []
     for number in wanted:
@@ -75,12 +78,12 @@ def leaf_names(argument: Any, name: str) -> list[str]:
     return [name + path for path in tree.paths(argument)]
 
 
-def check_inexact(argument: Any, leaves: list[Any], name: str, transform: str) -> None:
+def check_inexact(argument: Any, leaves: list[Any], position: int, transform: str) -> None:
     """Every leaf to differentiate by must be a float or complex array."""
     for k, leaf in enumerate(leaves):
         if type(leaf) in _SINGLE and (type(leaf) is not np.ndarray or leaf.dtype.kind in "fc"):
             continue
-        where = leaf_names(argument, name)[k]
+        where = leaf_names(argument, f"argument {position}")[k]
         tree.check_array(leaf, f"{transform}: {where}")
         if dtype_of(leaf).kind not in "fc":
             raise errors.InputTypeError(
@@ -90,14 +93,37 @@ def check_inexact(argument: Any, leaves: list[Any], name: str, transform: str) -
             )
 
 
-def own(value: Any, like: Any, seen: set[int]) -> Any:
-    """A derivative as the user may keep it: of the argument's shape and dtype, and no one else's.
+def own_all(
+    cotangents: dict[int, Any], keys: list[int], likes: list[Any], seen: set[int]
+) -> list[Any]:
+    """The cotangents of some leaves as the user may keep them, like the leaves and no one else's."""
+    owned = []
+    for key, like in zip(keys, likes, strict=True):
+        value = cotangents.get(key)
+        if (
+            type(value) is np.ndarray
+            and value.base is None
+            and value.dtype is like.dtype
+            and id(value) not in seen
+            and value.ndim
+        ):
+            seen.add(id(value))
+        else:
+            value = _own(value, like, seen)
+        owned.append(value)
+    return owned
+
+
+def _own(value: Any, like: Any, seen: set[int]) -> Any:
+    """A derivative of the shape and dtype of `like`.
 
     A view, or an array that was returned before, is copied, so that `g *= 2` changes only g.
     """
+    if type(value) is Accumulator:
+        value = value.settle()
     shape, dtype = shape_of(like), dtype_of(like)
     if value is None:
-        return np.zeros(shape, dtype)[()] if shape == () else np.zeros(shape, dtype)
+        return np.zeros(shape, dtype)[()]
     value = cast(value, dtype)
     if type(value) is np.ndarray:
         if not shape:

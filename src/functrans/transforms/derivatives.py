@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.accumulate import Accumulator
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
 from functrans.interpreters.dual import Dual, DualTracer
@@ -23,10 +22,13 @@ from functrans.transforms.arguments import (
     flatten_argument,
     leaf_names,
     named_like,
-    own,
+    own_all,
     positions_of,
     unflatten_argument,
 )
+
+
+_ONE = np.float64(1)
 
 
 def grad(
@@ -64,11 +66,11 @@ def grad(
     >>> float(grad(grad(np.sin))(0.5) + np.sin(0.5))
     0.0
     """
-    evaluate = value_and_grad(f, argnums, has_aux, holomorphic)
+    check_callable(f, "grad")
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, gradients = evaluate(*args, **kwargs)
-        return (gradients, value[1]) if has_aux else gradients
+        _, gradients, aux = _differentiate(f, argnums, has_aux, holomorphic, args, kwargs)
+        return (gradients, aux) if has_aux else gradients
 
     return named_like(f, "grad")(gradient)
 
@@ -94,49 +96,55 @@ def value_and_grad(
     check_callable(f, "grad")
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        positions = positions_of(argnums, len(args), f)
-        traced_args = list(args)
-        inputs = []  # for each position: (structure, leaves, tracers)
-        with Tape(f) as tape:
-            for position in positions:
-                argument = args[position]
-                leaves, structure = flatten_argument(argument)
-                check_inexact(argument, leaves, f"argument {position}", "grad")
-                if holomorphic:
-                    _check_holomorphic(leaves, f"argument {position}")
-                tracers = [tape.leaf(leaf) for leaf in leaves]
-                traced_args[position] = unflatten_argument(structure, tracers)
-                inputs.append((structure, leaves, tracers))
-            out = f(*traced_args, **kwargs)
-        if has_aux:
-            out, aux = _split_aux(out, f)
-            aux = _without_tape(aux, tape)
-        cotangents: dict[int, Any] = {}
-        value = out
-        if type(out) is TapeTracer and out.interpreter is tape:
-            value = out.value
-            cotangents[out.record[0]] = dtype_of(value).type(1)
-        _check_scalar(value, f, holomorphic)
-        # The output's record refers to all others; let go of it, so that the sweep can free them.
-        del out
-        sweep(tape.records, cotangents)
-        seen: set[int] = set()
-        gradients = []
-        for structure, leaves, tracers in inputs:
-            collected = [
-                own(_settled(cotangents.get(tracer.record[0])), leaf, seen)
-                for tracer, leaf in zip(tracers, leaves, strict=True)
-            ]
-            gradients.append(unflatten_argument(structure, collected))
-        if has_aux:
-            value = (value, aux)
-        return value, gradients[0] if isinstance(argnums, int) else tuple(gradients)
+        value, gradients, aux = _differentiate(f, argnums, has_aux, holomorphic, args, kwargs)
+        return ((value, aux), gradients) if has_aux else (value, gradients)
 
     return named_like(f, "value_and_grad")(value_and_gradient)
 
 
-def _settled(cotangent: Any) -> Any:
-    return cotangent.settle() if type(cotangent) is Accumulator else cotangent
+def _differentiate(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[Any, Any, Any]:
+    """The value, gradients and aux of f: record it on a tape, and sweep back from the output."""
+    positions = positions_of(argnums, len(args), f)
+    traced_args = list(args)
+    inputs = []  # for each position: (structure, leaves, keys)
+    aux = None
+    with Tape(f) as tape:
+        for position in positions:
+            argument = args[position]
+            leaves, structure = flatten_argument(argument)
+            check_inexact(argument, leaves, position, "grad")
+            if holomorphic:
+                _check_holomorphic(leaves, f"argument {position}")
+            tracers = [tape.leaf(leaf) for leaf in leaves]
+            traced_args[position] = tracers[0] if structure is None else tree.unflatten(structure, tracers)
+            inputs.append((structure, leaves, [tracer.record[0] for tracer in tracers]))
+        out = f(*traced_args, **kwargs)
+    if has_aux:
+        out, aux = _split_aux(out, f)
+        aux = _without_tape(aux, tape)
+    cotangents: dict[int, Any] = {}
+    value = out
+    if type(out) is TapeTracer and out.interpreter is tape:
+        value = out.value
+        cotangents[out.record[0]] = _ONE if type(value) is np.float64 else dtype_of(value).type(1)
+    if type(value) is not np.float64 or holomorphic:
+        _check_scalar(value, f, holomorphic)
+    # The output's record refers to all others; let go of it, so that the sweep can free them.
+    del out
+    sweep(tape.records, cotangents)
+    seen: set[int] = set()
+    gradients = []
+    for structure, leaves, keys in inputs:
+        collected = own_all(cotangents, keys, leaves, seen)
+        gradients.append(collected[0] if structure is None else tree.unflatten(structure, collected))
+    return value, gradients[0] if isinstance(argnums, int) else tuple(gradients), aux
 
 
 def _without_tape(value: Any, tape: Tape) -> Any:
@@ -217,7 +225,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         traced = []
         for position, primal in enumerate(primals):
             leaves, structure = flatten_argument(primal)
-            check_inexact(primal, leaves, f"argument {position}", "vjp")
+            check_inexact(primal, leaves, position, "vjp")
             tracers = [tape.leaf(leaf) for leaf in leaves]
             traced.append(unflatten_argument(structure, tracers))
             keys = [tracer.record[0] for tracer in tracers]
@@ -253,10 +261,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         return tuple(
             unflatten_argument(
                 structure,
-                [
-                    own(_settled(cotangents.get(key)), spec, given)
-                    for key, spec in zip(keys, specs, strict=True)
-                ],
+                own_all(cotangents, keys, specs, given),
             )
             for structure, specs, keys in tape_inputs
         )
@@ -364,7 +369,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     leaves, structure = tree.flatten(primals)
     names = [n for k, primal in enumerate(primals) for n in leaf_names(primal, f"argument {k}")]
     for k, primal in enumerate(primals):
-        check_inexact(primal, tree.leaves(primal), f"argument {k}", "linearize")
+        check_inexact(primal, tree.leaves(primal), k, "linearize")
     # Tangents are staged one level below the dual numbers: primal values are computed, operations
     # on tangents are written down.
     with Stage(f) as stage, Dual(f) as dual:

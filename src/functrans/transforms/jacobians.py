@@ -60,7 +60,7 @@ def _chosen(
 ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     positions = positions_of(argnums, len(args), f)
     for position in positions:
-        check_inexact(args[position], tree.leaves(args[position]), f"argument {position}", name)
+        check_inexact(args[position], tree.leaves(args[position]), position, name)
     return positions, tuple(args[position] for position in positions)
 
 
