@@ -71,9 +71,7 @@ class Interpreter:
         raise escape_error(self.transform, self.function)
 
 
-def escape_error(
-    transform: str, function: Callable[..., Any] | None
-) -> errors.EscapedTracerError:
+def escape_error(transform: str, function: Callable[..., Any] | None) -> errors.EscapedTracerError:
     """The error for a traced value that outlived its transform."""
     where = "" if function is None else f" while {errors.describe(function)} ran"
     return errors.EscapedTracerError(

@@ -98,13 +98,12 @@ class DerivativeWarning(UserWarning):
 
 def user_frame() -> Any:
     """The innermost frame that is neither functrans' own nor NumPy's; None if there is none."""
-    frame = sys._getframe(1)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        # Frames of NumPy and ours are not what the user wrote; "<...>" is the NumPy dispatcher.
-        if not file.startswith((_PACKAGE_FOLDER, _NUMPY_FOLDER)) and file != "<__array_function__ internals>":
+        if not file.startswith((_PACKAGE_FOLDER, _NUMPY_FOLDER)):
             return frame
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None
 
 

@@ -170,7 +170,7 @@ def register(
     >>> functrans.tree.leaves(Pair(1, 2))
     [1, 2]
     """
-    optree.register_pytree_node(cls, flatten, unflatten, namespace=_NAMESPACE)  # type: ignore[arg-type]
+    optree.register_pytree_node(cls, flatten, unflatten, namespace=_NAMESPACE)
     return cls
 
 
@@ -241,9 +241,7 @@ def broadcast_prefix(prefix: Tree, tree: Tree) -> list[Any]:
         found.extend([leaf] * len(leaves(subtree)))
 
     flatten(tree)  # so that new dataclasses are known
-    optree.tree_map_(
-        spread, prefix, tree, is_leaf=lambda node: node is None, namespace=_NAMESPACE
-    )
+    optree.tree_map_(spread, prefix, tree, is_leaf=lambda node: node is None, namespace=_NAMESPACE)
     return found
 
 
@@ -259,7 +257,9 @@ def is_array(leaf: Any) -> bool:
 def check_array(leaf: Any, what: str) -> None:
     """Refuse a leaf that is no array, naming where it was found."""
     if not is_array(leaf):
-        kind = f"array of dtype {leaf.dtype}" if isinstance(leaf, np.ndarray) else type(leaf).__name__
+        kind = (
+            f"array of dtype {leaf.dtype}" if isinstance(leaf, np.ndarray) else type(leaf).__name__
+        )
         raise errors.InputTypeError(
             f"{what} is a value of type {kind}, not a number or an array of numbers. Convert it to "
             "a NumPy array, register its class with functrans.tree.register, or close over it."

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.shapes import ArraySpec, cast, shape_of, spec_of
 from functrans.core.evaluate import run_equations
+from functrans.core.shapes import ArraySpec, cast, shape_of, spec_of
 from functrans.graph.printing import format_graph
 
 
@@ -62,7 +62,15 @@ class Graph:
     array([0., 0., 0.])
     """
 
-    __slots__ = ("constants", "equations", "in_tree", "input_names", "inputs", "out_tree", "outputs")
+    __slots__ = (
+        "constants",
+        "equations",
+        "in_tree",
+        "input_names",
+        "inputs",
+        "out_tree",
+        "outputs",
+    )
 
     def __init__(
         self,

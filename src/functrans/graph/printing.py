@@ -39,7 +39,7 @@ def format_graph(graph: Any) -> str:
             unique = f"{base}{next(number)}"
         names[variable] = unique
     letters = _letters(set(names.values()))
-    arrays = []
+    arrays: list[str] = []
     for variable, value in graph.constants.items():
         if np.ndim(value) == 0 and not isinstance(value, Tracer):
             names[variable] = repr(value.item() if isinstance(value, np.generic) else value)

@@ -122,9 +122,7 @@ class Batch(Interpreter):
             _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
             group = group.reshape(-1)
             largest = int(np.bincount(group).argmax())
-            self.pending += [
-                self.lanes[group == k] for k in range(len(first)) if k != largest
-            ]
+            self.pending += [self.lanes[group == k] for k in range(len(first)) if k != largest]
             self._narrow(np.flatnonzero(group == largest))
             return values[first[largest]]
         return values[0]
@@ -148,4 +146,3 @@ class Batch(Interpreter):
                 "another Python branch (use np.where instead of `if` before a collective), or are "
                 "in another chunk (leave chunk_size out)."
             )
-

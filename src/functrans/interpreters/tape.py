@@ -213,11 +213,7 @@ def _fit_of(value: Any, out: Any, broadcasts: bool) -> Any:
     kind = type(value)
     if kind is _ndarray:
         shape, dtype = value.shape, value.dtype
-        if (
-            type(out) is _ndarray
-            and dtype is out.dtype
-            and (not broadcasts or shape == out.shape)
-        ):
+        if type(out) is _ndarray and dtype is out.dtype and (not broadcasts or shape == out.shape):
             return None
         return shape, dtype
     if kind is _float64 or kind is float:

@@ -24,7 +24,9 @@ def array(value: Any, dtype: Any = None) -> Any:
     """
     if not holds_tracer(value):
         return np.array(value, dtype=dtype)
-    result = value if isinstance(value, Tracer) else np.stack([array(item) for item in value])
+    result: Any = value
+    if not isinstance(value, Tracer):
+        result = np.stack([array(item) for item in value])
     return result if dtype is None else result.astype(np.dtype(dtype))
 
 
@@ -45,19 +47,40 @@ def asarray(value: Any, dtype: Any = None) -> Any:
 def _like(make: Any) -> Any:
     """np.zeros_like and its kin: a plain array with the shape and dtype of a traced one."""
 
-    def like(prototype: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None) -> Any:
+    def like(
+        prototype: Any,
+        dtype: Any = None,
+        order: Any = "K",
+        subok: Any = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
+    ) -> Any:
         chosen = shape_of(prototype) if shape is None else shape
         return make(chosen, dtype=dtype_of(prototype) if dtype is None else dtype)
 
     return like
 
 
-for _function, _make in ((np.zeros_like, np.zeros), (np.ones_like, np.ones), (np.empty_like, np.zeros)):
+for _function, _make in (
+    (np.zeros_like, np.zeros),
+    (np.ones_like, np.ones),
+    (np.empty_like, np.zeros),
+):
     implements(_function)(_like(_make))
 
 
 @implements(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None) -> Any:
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: Any = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
     chosen = shape_of(a) if shape is None else shape
     filled = np.broadcast_to(fill_value, chosen)
     return filled.astype(dtype_of(a) if dtype is None else np.dtype(dtype))
@@ -102,7 +125,7 @@ def _typed(value: Any) -> Any:
     spec = getattr(value, "spec", None)
     if spec is not None and spec.weak:
         return spec.dtype.type(0).item()
-    return value.dtype
+    return dtype_of(value)
 
 
 @implements(np.iscomplexobj)

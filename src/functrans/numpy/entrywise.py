@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of
 from functrans.core.tracer import UFUNCS, install_method
 from functrans.numpy.table import as_array, given, implements, refuse
@@ -74,12 +73,22 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 @implements(np.clip)
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any) -> Any:
+def clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+    **options: Any,
+) -> Any:
     refuse("clip", out=out, **options)
     low = given(min) if given(a_min) is None else a_min
     high = given(max) if given(a_max) is None else a_max
     x = as_array(a)
     dtype = dtype_of(x)
+    limits: tuple[Any, Any]
     if dtype.kind not in "fc":
         # Integers have no infinities: bound by the type's own limits.
         limits = (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -99,9 +108,6 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     return np.rint(as_array(a) * scale) / scale
 
 
-UFUNCS_WITHOUT_SLOPE = (np.fix,)
-
-
 @implements(np.fix)
 def fix(x: Any, out: Any = None) -> Any:
     refuse("fix", out=out)
@@ -109,7 +115,9 @@ def fix(x: Any, out: Any = None) -> Any:
 
 
 @implements(np.nan_to_num)
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
     limits = np.finfo(dtype_of(x))
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
@@ -144,7 +152,3 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
         return False
     equal = x == y
     return bool(np.all(equal | (np.isnan(x) & np.isnan(y)) if equal_nan else equal))
-
-
-def is_traced(value: Any) -> bool:
-    return isinstance(value, Tracer)

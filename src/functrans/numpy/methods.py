@@ -21,10 +21,19 @@ def _transpose(x: Any, *axes: Any) -> Any:
     return shaping.transpose(x, axes[0] if len(axes) == 1 else axes)
 
 
-def _astype(x: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True) -> Any:
+def _astype(
+    x: Any,
+    dtype: Any,
+    order: Any = "K",
+    casting: Any = "unsafe",
+    subok: Any = True,
+    copy: Any = True,
+) -> Any:
     wanted = np.dtype(dtype)
     if not np.can_cast(x.dtype, wanted, casting):
-        raise TypeError(f"Cannot cast array data from {x.dtype} to {wanted} according to {casting!r}")
+        raise TypeError(
+            f"Cannot cast array data from {x.dtype} to {wanted} according to {casting!r}"
+        )
     if wanted.kind not in "biufc":
         raise TypeError(f"a traced value cannot have dtype {wanted}")
     return structure.astype(x, dtype=wanted)

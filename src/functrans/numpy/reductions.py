@@ -8,14 +8,20 @@ import numpy as np
 
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS
-from functrans.numpy.table import as_array, axis_index, axis_tuple, given, implements, ndim_of, refuse
+from functrans.numpy.table import (
+    as_array,
+    axis_index,
+    axis_tuple,
+    given,
+    implements,
+    ndim_of,
+    refuse,
+)
 from functrans.ops import reduction
 from functrans.ops.elementwise import root_of_squares
 
 
-def _reduce(
-    primitive: Any, name: str, identity: Any, combine: Any
-) -> Any:
+def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
     """A reduction with NumPy's signature; `where` replaces what it hides by the identity."""
 
     def reduce(
@@ -69,22 +75,40 @@ implements(np.prod)(prod)
 
 
 @implements(np.max, np.amax)
-def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
+def max(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     return _max(a, axis, None, out, keepdims, initial, where)
 
 
 @implements(np.min, np.amin)
-def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
+def min(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     return _min(a, axis, None, out, keepdims, initial, where)
 
 
 @implements(np.any)
-def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def any(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
     return _any(a, axis, None, out, keepdims, None, where)
 
 
 @implements(np.all)
-def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def all(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
     return _all(a, axis, None, out, keepdims, None, where)
 
 
@@ -98,8 +122,8 @@ for _ufunc, _reduction in (
 ):
     # ufunc.reduce is over axis 0 unless told otherwise.
     FUNCTIONS[_ufunc, "reduce"] = (
-        lambda a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=True, f=_reduction: f(
-            a, axis, dtype, out, keepdims, initial, where
+        lambda a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=True, f=_reduction: (
+            f(a, axis, dtype, out, keepdims, initial, where)
         )
     )
 
@@ -110,14 +134,24 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 
 
 @implements(np.mean)
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+) -> Any:
     x = as_array(a)
     where = given(where, True)
     if dtype is not None:
         x = x.astype(np.dtype(dtype))
     refuse("mean", out=out)
     if where is True:
-        return reduction.mean(x, axis=axis_tuple(axis, ndim_of(x)), keepdims=bool(given(keepdims, False)))
+        return reduction.mean(
+            x, axis=axis_tuple(axis, ndim_of(x)), keepdims=bool(given(keepdims, False))
+        )
     count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
     return sum(x, axis, None, None, keepdims, None, where) / count
 
@@ -145,7 +179,9 @@ def var(
     if center is None:
         center = _mean(x, axis, keepdims=True, where=where)
     deviation = x - center
-    squares = (deviation * np.conj(deviation)).real if dtype_of(x).kind == "c" else deviation * deviation
+    squares = (
+        (deviation * np.conj(deviation)).real if dtype_of(x).kind == "c" else deviation * deviation
+    )
     total = sum(squares, axis, keepdims=keepdims, where=where)
     if where is True:
         return total / _above_zero(_count(shape_of(x), axis_tuple(axis, ndim_of(x))) - lost)
@@ -217,8 +253,12 @@ def _running(primitive: Any, name: str) -> Any:
 
 cumsum = implements(np.cumsum)(_running(reduction.cumsum, "cumsum"))
 cumprod = implements(np.cumprod)(_running(reduction.cumprod, "cumprod"))
-FUNCTIONS[np.add, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumsum(a, axis, dtype, out)
-FUNCTIONS[np.multiply, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumprod(a, axis, dtype, out)
+FUNCTIONS[np.add, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumsum(
+    a, axis, dtype, out
+)
+FUNCTIONS[np.multiply, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumprod(
+    a, axis, dtype, out
+)
 
 
 @implements(np.linalg.norm)

@@ -19,7 +19,6 @@ from functrans.numpy.table import (
     static_ints,
 )
 from functrans.ops import indexing, sorting, structure
-from functrans.ops.elementwise import absolute as absolute
 
 # Shape.
 
@@ -37,7 +36,7 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
         wanted = tuple((size // known if known else 0) if n == -1 else n for n in wanted)
     if int(np.prod(wanted, dtype=int)) != int(np.prod(old, dtype=int)):
         raise ValueError(f"cannot reshape array of shape {old} into shape {wanted}")
-    if order == "F" or (order == "A" and False):
+    if order == "F":
         return transpose(reshape(transpose(x), wanted[::-1]))
     return x if wanted == old else structure.reshape(x, shape=wanted)
 
@@ -80,7 +79,9 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     ndim = ndim_of(a)
     sources, destinations = axis_tuple(source, ndim), axis_tuple(destination, ndim)
     if len(sources) != len(destinations):
-        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+        raise ValueError(
+            "`source` and `destination` arguments must have the same number of elements"
+        )
     order = [axis for axis in range(ndim) if axis not in sources]
     for place, axis in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, axis)
@@ -129,7 +130,9 @@ def expand_dims(a: Any, axis: Any) -> Any:
     axes = (axis,) if not isinstance(axis, (tuple, list)) else tuple(axis)
     where = axis_tuple(axes, len(shape) + len(axes))
     lengths = iter(shape)
-    return reshape(a, tuple(1 if k in where else next(lengths) for k in range(len(shape) + len(axes))))
+    return reshape(
+        a, tuple(1 if k in where else next(lengths) for k in range(len(shape) + len(axes)))
+    )
 
 
 @implements(np.atleast_1d)
@@ -162,7 +165,9 @@ def atleast_3d(*arrays: Any) -> Any:
 
 
 @implements(np.concatenate, np.concat)
-def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+def concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
     refuse("concatenate", out=out)
     parts = [as_array(a) for a in arrays]
     if axis is None:
@@ -179,7 +184,9 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
 
 
 @implements(np.stack)
-def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+def stack(
+    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
     refuse("stack", out=out)
     parts = [as_array(a) for a in arrays]
     if len({shape_of(part) for part in parts}) > 1:
@@ -209,13 +216,12 @@ def column_stack(tup: Any) -> Any:
     return concatenate([reshape(a, (-1, 1)) if ndim_of(a) < 2 else a for a in parts], 1)
 
 
-@implements(np.split, np.array_split)
+@implements(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     x = as_array(ary)
     axis = axis_index(axis, ndim_of(x))
-    length = shape_of(x)[axis]
     # NumPy itself says where the cuts are.
-    pieces = np.split(np.arange(length), indices_or_sections)
+    pieces = np.split(np.arange(shape_of(x)[axis]), indices_or_sections)
     return [_cut(x, axis, piece) for piece in pieces]
 
 
@@ -336,7 +342,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         values = options.pop("constant_values", 0)
         _no_options("pad", options)
         return _pad_constant(x, widths, values)
-    if mode in _INDEX_MODES and not (mode in ("reflect", "symmetric") and options.get("reflect_type", "even") != "even"):
+    if mode in _INDEX_MODES and not (
+        mode in ("reflect", "symmetric") and options.get("reflect_type", "even") != "even"
+    ):
         for axis, width in enumerate(widths):
             # NumPy pads the positions; the entries follow.
             positions = np.pad(np.arange(shape[axis]), width, mode=mode)
@@ -370,11 +378,19 @@ def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
             for side in (0, 1):
                 shape = (*shape_of(x)[:axis], width[side], *shape_of(x)[axis + 1 :])
                 fill = fills[axis, side]
-                parts.append(broadcast_to(fill, shape) if isinstance(fill, Tracer) else np.full(shape, fill, dtype_of(x)))
+                parts.append(
+                    broadcast_to(fill, shape)
+                    if isinstance(fill, Tracer)
+                    else np.full(shape, fill, dtype_of(x))
+                )
             x = concatenate([parts[0], x, parts[1]], axis)
         return x
-    shape = tuple(n + before + after for n, (before, after) in zip(shape_of(x), widths, strict=True))
-    inside = tuple(slice(before, before + n) for n, (before, _) in zip(shape_of(x), widths, strict=True))
+    shape = tuple(
+        n + before + after for n, (before, after) in zip(shape_of(x), widths, strict=True)
+    )
+    inside = tuple(
+        slice(before, before + n) for n, (before, _) in zip(shape_of(x), widths, strict=True)
+    )
     return indexing.scatter(x, shape=shape, template=inside)
 
 
@@ -400,7 +416,7 @@ def _matrix_shape(x: Any) -> tuple[int, int]:
     return (shape[0], shape[0]) if len(shape) == 1 else (shape[-2], shape[-1])
 
 
-@implements(np.diagonal, np.linalg.diagonal)
+@implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     x = moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = shape_of(x)[-2:]
@@ -409,9 +425,9 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return x[..., along + max(-offset, 0), along + max(offset, 0)]
 
 
-FUNCTIONS_DIAGONAL_LAST = implements(np.linalg.diagonal)(
-    lambda x, /, *, offset=0: diagonal(x, offset, -2, -1)
-)
+@implements(np.linalg.diagonal)
+def diagonal_of_matrices(x: Any, /, *, offset: int = 0) -> Any:
+    return diagonal(x, offset, -2, -1)
 
 
 @implements(np.diag)
@@ -435,7 +451,9 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 
 @implements(np.trace)
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+def trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
     refuse("trace", out=out)
     return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
 
@@ -476,7 +494,9 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 @implements(np.argsort)
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
     x = as_array(a)
     if axis is None:
         x, axis = ravel(x), -1
@@ -500,7 +520,9 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None and y is None:
         return np.nonzero(np.asarray(concrete(condition)))
-    operands = [v if isinstance(v, (bool, int, float, complex)) else as_array(v) for v in (condition, x, y)]
+    operands = [
+        v if isinstance(v, (bool, int, float, complex)) else as_array(v) for v in (condition, x, y)
+    ]
     return structure.where(*operands)
 
 

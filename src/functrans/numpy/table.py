@@ -70,7 +70,7 @@ def static_ints(value: Any) -> Any:
 def refuse(name: str, **options: Any) -> None:
     """Refuse options of a NumPy function that traced values do not support."""
     for option, value in options.items():
-        if value is not None and value is not np._NoValue:  # type: ignore[attr-defined]
+        if value is not None and value is not np._NoValue:
             raise errors.MissingRuleError(
                 f"np.{name} with {option}= has no rule for traced values, at "
                 f"{errors.user_location()}. Leave it out; use np.where for a mask, and the "
@@ -80,7 +80,7 @@ def refuse(name: str, **options: Any) -> None:
 
 def given(value: Any, default: Any = None) -> Any:
     """The value of an option, or `default` if NumPy's marker for "not given" stands there."""
-    return default if value is np._NoValue else value  # type: ignore[attr-defined]
+    return default if value is np._NoValue else value
 
 
 def ndim_of(x: Any) -> int:

@@ -34,18 +34,21 @@ def _own_share(g: Any, axis_name: Any) -> Any:
     )
 
 
-sum_lanes = Collective(
+sum_lanes: Collective = Collective(
     "psum",
     lambda x, axis_name: x * axis_size(axis_name, "psum"),
     jvp=lambda out, args, tangents, params: sum_lanes(tangents[0], **params),
     # Lane j's value went into the sum of every lane k, which sends back g_k.
-    vjp=lambda mask, out, args, params: (lambda g, name: sum_lanes(g, axis_name=name), params["axis_name"]),
+    vjp=lambda mask, out, args, params: (
+        lambda g, name: sum_lanes(g, axis_name=name),
+        params["axis_name"],
+    ),
     batch=lambda primitive, args, batched, size, params: primitive(*args, **params),
     shape=lambda specs, params: specs[0],
 )
 sum_lanes.collect = lambda value: value.sum(axis=0)
 
-all_lanes = Collective(
+all_lanes: Collective = Collective(
     "all_gather",
     _repeat,
     jvp=lambda out, args, tangents, params: all_lanes(tangents[0], **params),

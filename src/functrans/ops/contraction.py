@@ -147,12 +147,10 @@ def _einsum_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
     return total
 
 
-def _einsum_back(
-    k: int, g: Any, args: tuple[Any, ...], shape: tuple[int, ...], dtype: Any, subscripts: str
-) -> Any:
+def _einsum_back(k: int, g: Any, args: tuple[Any, ...], spec: ArraySpec, subscripts: str) -> Any:
     """The cotangent of operand k: contract the output's cotangent with all other operands."""
     inputs, output = _split(subscripts)
-    term = inputs[k]
+    term, shape = inputs[k], spec.shape
     operands, terms = [g], [output]
     for j, other in enumerate(args):
         if j != k:
@@ -164,7 +162,7 @@ def _einsum_back(
     for axis, letter in enumerate(term):
         if letter in target:
             twin = next(spare)
-            operands.append(np.eye(shape[axis], dtype=dtype))
+            operands.append(np.eye(shape[axis], dtype=spec.dtype))
             terms.append(letter + twin)
             letter = twin
         target += letter
@@ -172,7 +170,7 @@ def _einsum_back(
     present = set("".join(terms))
     reachable = "".join(letter for letter in target if letter in present)
     result = einsum(*operands, subscripts=f"{','.join(terms)}->{reachable}")
-    lengths = {letter: n for letter, n in zip(reachable, shape_of(result), strict=True)}
+    lengths = dict(zip(reachable, shape_of(result), strict=True))
     result = np.reshape(result, tuple(lengths.get(letter, 1) for letter in target))
     full = tuple(lengths.get(letter, n) for letter, n in zip(target, shape, strict=True))
     return sum_to_shape(np.broadcast_to(result, full), shape)
@@ -181,13 +179,13 @@ def _einsum_back(
 def _einsum_pull(g: Any, saved: Any) -> Any:
     mask, args, specs, subscripts = saved
     parts = tuple(
-        _einsum_back(k, g, args, *spec, subscripts) for k, spec in enumerate(specs) if mask >> k & 1
+        _einsum_back(k, g, args, spec, subscripts) for k, spec in enumerate(specs) if mask >> k & 1
     )
     return parts if len(parts) > 1 else parts[0]
 
 
 def _einsum_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
-    specs = [(shape_of(arg), dtype_of(arg)) for arg in args]
+    specs = [ArraySpec(shape_of(arg), dtype_of(arg)) for arg in args]
     # With one operand differentiated, its own value is not needed.
     kept = tuple(None if mask == 1 << k else arg for k, arg in enumerate(args))
     return _einsum_pull, (mask, kept, specs, params["subscripts"])

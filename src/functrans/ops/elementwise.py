@@ -23,9 +23,7 @@ from functrans.ops.families import constant, elementwise
 
 add = elementwise(np.add, 1, 1, impl=operator.add, operator="add")
 subtract = elementwise(np.subtract, 1, -1, impl=operator.sub, operator="sub")
-multiply = elementwise(
-    np.multiply, lambda y: y, lambda x: x, impl=operator.mul, operator="mul"
-)
+multiply = elementwise(np.multiply, lambda y: y, lambda x: x, impl=operator.mul, operator="mul")
 divide = elementwise(
     np.divide,
     lambda y: 1 / y,
@@ -144,9 +142,7 @@ def _sign(out: Any, x: Any) -> Any:
     return _safe_ratio(np.conj(x), out) if dtype_of(x).kind == "c" else np.sign(x)
 
 
-absolute = elementwise(
-    np.absolute, lambda out, x: _sign(out, x), impl=operator.abs, operator="abs"
-)
+absolute = elementwise(np.absolute, lambda out, x: _sign(out, x), impl=operator.abs, operator="abs")
 fabs = elementwise(np.fabs, lambda x: np.sign(x))
 
 
@@ -192,7 +188,9 @@ heaviside = elementwise(np.heaviside, None, lambda x: x == 0)
 # Real functions of complex numbers.
 
 real = elementwise(None, 1, impl=np.real, name="real")
-imag = elementwise(None, lambda x: -1j if dtype_of(x).kind == "c" else 0.0, impl=np.imag, name="imag")
+imag = elementwise(
+    None, lambda x: -1j if dtype_of(x).kind == "c" else 0.0, impl=np.imag, name="imag"
+)
 angle = elementwise(
     None,
     lambda x: -1j * np.conj(x) / (x * np.conj(x)).real if dtype_of(x).kind == "c" else 0.0,
@@ -202,6 +200,7 @@ angle = elementwise(
 
 # No derivative: comparisons, logic, bits, rounding, and questions about floating point numbers.
 
+_ufunc: Any
 for _ufunc, _operator, _impl in (
     (np.greater, "gt", operator.gt),
     (np.greater_equal, "ge", operator.ge),

@@ -64,7 +64,7 @@ def _names(partial: Partial) -> tuple[str, ...]:
     """What a partial derivative needs: the names of its parameters."""
     if not callable(partial):
         return ()
-    code = partial.__code__  # type: ignore[attr-defined]
+    code = partial.__code__
     names: tuple[str, ...] = code.co_varnames[: code.co_argcount]
     return names
 
@@ -98,7 +98,8 @@ def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, R
     needed = [name for name in _NAMES if any(name in _names(partial) for partial in tracked)]
     bare = len(needed) == 1  # one value is saved as it is, several as a tuple
     place = {name: "s" if bare else f"s[{k}]" for k, name in enumerate(needed)}
-    terms, functions = [], []
+    terms: list[str] = []
+    functions: list[Any] = []
     for partial in tracked:
         if callable(partial):
             terms.append(f"g * f{len(functions)}({', '.join(place[n] for n in _names(partial))})")
@@ -187,7 +188,9 @@ def spec_by_trial(impl: Rule) -> Rule:
     return shape
 
 
-def constant(ufunc: Any, arity: int, *, impl: Rule | None = None, operator: str | None = None) -> Any:
+def constant(
+    ufunc: Any, arity: int, *, impl: Rule | None = None, operator: str | None = None
+) -> Any:
     """An elementwise primitive without a derivative: its result is a plain value."""
     return elementwise(ufunc, *[None] * arity, impl=impl, operator=operator)
 

@@ -66,26 +66,31 @@ def _batched_index(
     Returns (template, arrays, source, destination): np.moveaxis(x[index], source, destination)
     has the hidden axis first and all others as the index without batching has them.
     """
+    source: tuple[int, ...] = ()
+    destination: tuple[int, ...] = ()
     if not arrays:
         return (slice(None), *template), (), (), ()
     ndim = max(len(shape_of(a)) - m for a, m in zip(arrays, mapped, strict=True))
     adjacent, before = _array_block(template)
     if not any(mapped):
         # x[:, ...]: the hidden axis stays first unless NumPy puts the array axes there.
-        source, destination = ((), ()) if adjacent else ((ndim,), (0,))
+        if not adjacent:
+            source, destination = (ndim,), (0,)
         return (slice(None), *template), arrays, source, destination
     arrays = tuple(
         a.reshape(a.shape[:1] + (1,) * (ndim + 1 - len(a.shape)) + a.shape[1:]) if m else a
         for a, m in zip(arrays, mapped, strict=True)
     )
     if not x_mapped:
-        source, destination = ((before,), (0,)) if before else ((), ())
+        if before:
+            source, destination = (before,), (0,)
         return template, arrays, source, destination
     # One more array says which lane: it stands first, so the array axes move behind `before`
     # others if the arrays did not stand first before.
     lanes = np.arange(size).reshape((size,) + (1,) * ndim)
-    source = tuple(range(1, ndim + 1)) if before else ()
-    destination = tuple(range(before + 1, before + ndim + 1)) if before else ()
+    if before:
+        source = tuple(range(1, ndim + 1))
+        destination = tuple(range(before + 1, before + ndim + 1))
     return (ARRAY, *template), (lanes, *arrays), source, destination
 
 
@@ -168,7 +173,7 @@ def _index_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySp
         return ArraySpec(view.shape, x.dtype)
     block = np.broadcast_shapes(*(a.shape for a in arrays))
     _, before = _array_block(template)
-    lengths, axis, rest = [], 0, []
+    axis, rest = 0, []
     for entry in template:
         if entry is None:
             rest.append(1)
@@ -213,7 +218,7 @@ def _scatter_batch(primitive: Any, args: Any, batched: Any, size: int, params: A
     return scatter(value, *arrays, shape=(size, *params["shape"]), template=template)
 
 
-scatter = Primitive(
+scatter: Primitive = Primitive(
     "scatter",
     _scatter,
     jvp=lambda out, args, tangents, params: scatter(tangents[0], *args[1:], **params),
@@ -350,7 +355,8 @@ def _without_ellipsis(entries: list[Any], ndim: int) -> list[Any]:
 
 
 def _index_full(x: Any, entries: list[Any]) -> Any:
-    template, arrays = [], []
+    template: list[Any] = []
+    arrays: list[Any] = []
     for entry in entries:
         if entry is None or type(entry) is slice:
             template.append(entry)

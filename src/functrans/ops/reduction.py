@@ -62,8 +62,11 @@ def reduction(name: str, impl: Rule, weight: Rule | None) -> Primitive:
     return primitive
 
 
+_add_up: Any = np.add.reduce
+
+
 def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    return np.add.reduce(x, axis=axis, keepdims=keepdims)
+    return _add_up(x, axis=axis, keepdims=keepdims)
 
 
 def _spread(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -82,7 +85,7 @@ def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 def _mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:  # NumPy sums these in a wider type
         return np.mean(x, axis=axis, keepdims=keepdims)
-    return np.add.reduce(x, axis=axis, keepdims=keepdims) / _count(x.shape, axis)
+    return _add_up(x, axis=axis, keepdims=keepdims) / _count(x.shape, axis)
 
 
 def _spread_evenly(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -164,7 +167,9 @@ def _shifted(x: Any, axis: int, by: int, fill: float) -> Any:
     """x moved `by` places along an axis, with `fill` where nothing moved in."""
     shape = tuple(builtins.min(by, n) if a == axis else n for a, n in enumerate(x.shape))
     filler = np.full(shape, fill, x.dtype)
-    return np.concatenate([filler, _slice(x, axis, None, builtins.max(x.shape[axis] - by, 0))], axis=axis)
+    return np.concatenate(
+        [filler, _slice(x, axis, None, builtins.max(x.shape[axis] - by, 0))], axis=axis
+    )
 
 
 def _recurrence(factor: Any, term: Any, axis: int) -> Any:

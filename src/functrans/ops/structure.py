@@ -166,7 +166,7 @@ def _where_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
 def _where_pull(g: Any, saved: Any) -> Any:
     condition, mask = saved
     zero = g.dtype.type(0)
-    parts = []
+    parts: list[Any] = []
     if mask & 1:
         parts.append(None)
     if mask & 2:

@@ -164,13 +164,17 @@ def _normalized(axis: Any, leaf: Any, name: str) -> Any:
 
 def _leaf_names(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     names = [f"argument {k}{path}" for k, arg in enumerate(args) for path in tree.paths(arg)]
-    return names + [f"argument {key!r}{p}" for key in sorted(kwargs) for p in tree.paths(kwargs[key])]
+    return names + [
+        f"argument {key!r}{p}" for key in sorted(kwargs) for p in tree.paths(kwargs[key])
+    ]
 
 
 def _lane_count(
     leaves: list[Any], axes: list[Any], args: Any, kwargs: Any, requested: int | None
 ) -> int:
-    sizes = {shape_of(leaf)[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None}
+    sizes = {
+        shape_of(leaf)[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None
+    }
     if requested is not None:
         sizes.add(requested)
     if len(sizes) == 1:

@@ -27,7 +27,6 @@ from functrans.transforms.arguments import (
     unflatten_argument,
 )
 
-
 _ONE = np.float64(1)
 
 
@@ -123,7 +122,9 @@ def _differentiate(
             if holomorphic:
                 _check_holomorphic(leaves, f"argument {position}")
             tracers = [tape.leaf(leaf) for leaf in leaves]
-            traced_args[position] = tracers[0] if structure is None else tree.unflatten(structure, tracers)
+            traced_args[position] = (
+                tracers[0] if structure is None else tree.unflatten(structure, tracers)
+            )
             inputs.append((structure, leaves, [tracer.record[0] for tracer in tracers]))
         out = f(*traced_args, **kwargs)
     if has_aux:
@@ -143,7 +144,9 @@ def _differentiate(
     gradients = []
     for structure, leaves, keys in inputs:
         collected = own_all(cotangents, keys, leaves, seen)
-        gradients.append(collected[0] if structure is None else tree.unflatten(structure, collected))
+        gradients.append(
+            collected[0] if structure is None else tree.unflatten(structure, collected)
+        )
     return value, gradients[0] if isinstance(argnums, int) else tuple(gradients), aux
 
 
@@ -333,7 +336,9 @@ def _tangent(leaf: Any, dual: Dual) -> Any:
     return np.zeros(shape_of(leaf), dtype if dtype.kind in "fc" else float)[()]
 
 
-def _check_tangents(primals: Any, tangents: Any, transform: str) -> tuple[list[Any], list[Any], Any]:
+def _check_tangents(
+    primals: Any, tangents: Any, transform: str
+) -> tuple[list[Any], list[Any], Any]:
     for name, values in (("primals", primals), ("tangents", tangents)):
         if not isinstance(values, (tuple, list)):
             raise errors.TangentError(
@@ -443,7 +448,8 @@ def linear_transpose(f: Callable[..., Any], *examples: Any) -> Callable[..., Any
             + ("its derivative depends on its argument." if depends else "f(0) is not 0.")
             + " Use vjp for the transpose of its derivative at a point."
         )
-    return vjp(f, *zeros)[1]
+    transpose: Callable[..., Any] = vjp(f, *zeros)[1]
+    return transpose
 
 
 def stop_gradient(x: Any) -> Any:

@@ -44,12 +44,13 @@ def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
             out_leaves, out_structure = tree.flatten(out)
             for leaf in out_leaves:
                 tree.check_array(leaf, f"make_graph: an output of {errors.describe(f)}")
-            return stage.finish(
+            graph: Graph = stage.finish(
                 out_leaves,
                 in_tree=structure,
                 out_tree=out_structure,
                 input_names=trace_names(f, args, kwargs),
             )
+        return graph
 
     return named_like(f, "make_graph")(stage_out)
 
