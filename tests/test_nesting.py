@@ -221,7 +221,9 @@ MAPPERS = {
 }
 
 
-@pytest.mark.parametrize("inner", itertools.product(["grad", "jvp"], repeat=2), ids=" of ".join)
+@pytest.mark.parametrize(
+    "inner", list(itertools.product(["grad", "jvp"], repeat=2)), ids=" of ".join
+)
 @pytest.mark.parametrize("outer", ["jacfwd diagonal", "grad of sum", "jvp of ones"])
 def test_vmap_between_derivatives(outer, inner):
     # Third derivatives of x^5, with a vmap in the middle of the stack.

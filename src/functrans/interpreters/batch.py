@@ -104,9 +104,9 @@ class Batch(Interpreter):
             if type(y) is BatchTracer and y.interpreter is self:
                 y_value = self.hidden(y)
                 if x_value.ndim == y_value.ndim and not self.closed:
-                    return BatchTracer(self, primitive(x_value, y_value))
+                    return BatchTracer(self, primitive.call2(x_value, y_value))
             elif np.ndim(y) < x_value.ndim and not self.closed:
-                return BatchTracer(self, primitive(x_value, y))
+                return BatchTracer(self, primitive.call2(x_value, y))
         return self.process(primitive, (x, y), {})
 
     def concrete(self, tracer: Any) -> Any:

@@ -105,7 +105,7 @@ class Tape(Interpreter):
         if self.level == 1:
             out = primitive.impl(x_value, y_value)
         else:
-            out = primitive(x_value, y_value)
+            out = primitive.call2(x_value, y_value)
         rule = primitive.rules[mask]
         if rule is None:
             return out

@@ -145,13 +145,15 @@ def _sole_owner(value: np.ndarray[Any, Any]) -> bool:
 
 
 def check_matching(
-    values: list[Any], likes: list[Any], names: list[str], what: str, of: str
+    values: list[Any], likes: list[Any], names: Callable[[], list[str]], what: str, of: str
 ) -> list[Any]:
     """Check tangents or cotangents against the values they belong to, leaf by leaf."""
     matched = []
-    for value, like, name in zip(values, likes, names, strict=True):
-        tree.check_array(value, f"the {what} of {name}")
+    for k, (value, like) in enumerate(zip(values, likes, strict=True)):
+        if not tree.is_array(value):
+            tree.check_array(value, f"the {what} of {names()[k]}")
         if shape_of(value) != shape_of(like):
+            name = names()[k]
             raise errors.TangentError(
                 f"the {what} of {name} has shape {shape_of(value)}, but the {of} has shape "
                 f"{shape_of(like)}. They must be equal: use np.broadcast_to or np.ones_like."
@@ -161,6 +163,7 @@ def check_matching(
             weak = type(value) in (bool, int, float, complex)
             fits = dtype.kind == "c" or type(value) is not complex if weak else True
             if not fits or (not weak and dtype_of(value) != dtype):
+                name = names()[k]
                 raise errors.TangentError(
                     f"the {what} of {name} has dtype {dtype_of(value)}, but the {of} has dtype "
                     f"{dtype}. They must be equal: use .astype({str(dtype)!r})."

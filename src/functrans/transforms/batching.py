@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,12 @@ from functrans.core.dispatch import Tracer, named_axis, running_interpreters
 from functrans.core.shapes import shape_of
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.ops.collective import all_lanes, axis_size, sum_lanes
-from functrans.transforms.arguments import check_callable, named_like
+from functrans.transforms.arguments import (
+    check_callable,
+    flatten_argument,
+    named_like,
+    unflatten_argument,
+)
 
 
 def vmap(
@@ -60,28 +65,36 @@ def vmap(
         raise errors.InputTypeError(f"chunk_size must be a positive int, not {chunk_size!r}.")
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = tree.flatten((args, kwargs))
-        axes = _argument_axes(in_axes, args, kwargs)
+        flat = [flatten_argument(arg) for arg in args]
+        named = {key: flatten_argument(value) for key, value in kwargs.items()}
+        axes = _argument_axes(in_axes, args, flat)
+        for leaves, _ in named.values():
+            axes += [0] * len(leaves)
+        everything = [*flat, *named.values()]
+        leaves = [leaf for part, _ in everything for leaf in part]
+        axes = _checked_axes(axes, leaves, args, kwargs)
         total = _lane_count(leaves, axes, args, kwargs, requested)
         moved = [
-            leaf if axis is None else _axis_first(leaf, axis)
+            leaf if not axis else np.moveaxis(leaf, axis, 0)
             for leaf, axis in zip(leaves, axes, strict=True)
         ]
         if axis_name is not None:
             _check_axis_name(axis_name)
-        everything = np.arange(total)
+        numbers = np.arange(total)
         size = chunk_size or max(total, 1)
-        pending = [everything[k : k + size] for k in range(0, max(total, 1), size)][::-1]
+        pending = [numbers[k : k + size] for k in range(0, max(total, 1), size)][::-1]
         finished = []
         while pending:
             lanes = pending.pop()
             with Batch(lanes, total, axis_name, f) as batch:
-                traced = [
-                    leaf if axis is None else BatchTracer(batch, _take(leaf, lanes, total))
-                    for leaf, axis in zip(moved, axes, strict=True)
-                ]
-                run_args, run_kwargs = tree.unflatten(structure, traced)
-                out = f(*run_args, **run_kwargs)
+                traced = iter(
+                    [
+                        leaf if axis is None else BatchTracer(batch, _take(leaf, lanes, total))
+                        for leaf, axis in zip(moved, axes, strict=True)
+                    ]
+                )
+                run_args, run_kwargs = _filled(flat, traced), _filled(named.values(), traced)
+                out = f(*run_args, **dict(zip(named, run_kwargs, strict=True)))
                 finished.append(_Run(batch, out, f))
             pending += batch.pending[::-1]
         return _put_together(finished, out_axes, total, f)
@@ -89,12 +102,17 @@ def vmap(
     return named_like(f, "vmap")(mapped)
 
 
+def _filled(parts: Iterable[Any], leaves: Iterator[Any]) -> list[Any]:
+    """Arguments of these structures, with the next leaves in them."""
+    return [unflatten_argument(s, [next(leaves) for _ in old]) for old, s in parts]
+
+
 def _take(leaf: Any, lanes: np.ndarray[Any, Any], total: int) -> Any:
-    return leaf if len(lanes) == total else leaf[lanes]
-
-
-def _axis_first(leaf: Any, axis: int) -> Any:
-    return leaf if axis == 0 else np.moveaxis(leaf, axis, 0)
+    if len(lanes) == total:
+        return leaf
+    if len(lanes) and lanes[-1] - lanes[0] == len(lanes) - 1:  # a chunk: a view will do
+        return leaf[int(lanes[0]) : int(lanes[-1]) + 1]
+    return leaf[lanes]
 
 
 def _check_axis_name(name: Hashable) -> None:
@@ -109,8 +127,8 @@ def _is_axis(axis: Any) -> bool:
     return axis is None or (isinstance(axis, (int, np.integer)) and not isinstance(axis, bool))
 
 
-def _argument_axes(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The mapped axis of every leaf, or None, in the order of flattening (args, kwargs)."""
+def _argument_axes(in_axes: Any, args: tuple[Any, ...], flat: list[Any]) -> list[Any]:
+    """The mapped axis of every leaf of the positional arguments, or None, as the user gave it."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
@@ -120,17 +138,35 @@ def _argument_axes(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         )
     if not isinstance(in_axes, tuple) and not _is_axis(in_axes):
         raise errors.MappedAxisError(
-            f"in_axes must be an int, None, or a tuple with one entry per argument, not {in_axes!r}."
+            "in_axes must be an int, None, or a tuple with one entry per argument, not "
+            f"{in_axes!r}."
         )
     per_argument = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     axes: list[Any] = []
-    for k, (axis, arg) in enumerate(zip(per_argument, args, strict=True)):
-        axes += _spread_axes(axis, arg, f"in_axes[{k}]", f"argument {k}")
-    for key in sorted(kwargs):
-        axes += [0] * len(tree.leaves(kwargs[key]))
-    leaves = tree.leaves((args, kwargs))
-    names = _leaf_names(args, kwargs)
-    return [_normalized(*each) for each in zip(axes, leaves, names, strict=True)]
+    for k, (axis, arg, (leaves, _)) in enumerate(zip(per_argument, args, flat, strict=True)):
+        if _is_axis(axis):
+            axes += [axis] * len(leaves)
+        else:
+            axes += _spread_axes(axis, arg, f"in_axes[{k}]", f"argument {k}")
+    return axes
+
+
+def _checked_axes(axes: list[Any], leaves: list[Any], args: Any, kwargs: Any) -> list[Any]:
+    """The axes as non-negative ints, each within its leaf."""
+    checked = []
+    for k, (axis, leaf) in enumerate(zip(axes, leaves, strict=True)):
+        if axis is not None:
+            if not tree.is_array(leaf):
+                tree.check_array(leaf, f"vmap: {_leaf_names(args, kwargs)[k]}")
+            ndim = len(shape_of(leaf))
+            if not -ndim <= axis < ndim:
+                raise errors.MappedAxisError(
+                    f"vmap cannot map axis {axis} of {_leaf_names(args, kwargs)[k]}, which has shape "
+                    f"{shape_of(leaf)}. Correct in_axes, or use None for a value that all lanes share."
+                )
+            axis = int(axis) % ndim
+        checked.append(axis)
+    return checked
 
 
 def _spread_axes(axes: Any, value: Any, what: str, of: str) -> list[Any]:
@@ -149,23 +185,10 @@ def _spread_axes(axes: Any, value: Any, what: str, of: str) -> list[Any]:
     return spread
 
 
-def _normalized(axis: Any, leaf: Any, name: str) -> Any:
-    if axis is None:
-        return None
-    tree.check_array(leaf, f"vmap: {name}")
-    ndim = len(shape_of(leaf))
-    if not -ndim <= axis < ndim:
-        raise errors.MappedAxisError(
-            f"vmap cannot map axis {axis} of {name}, which has shape {shape_of(leaf)}. Correct "
-            "in_axes, or use None for a value that all lanes share."
-        )
-    return int(axis) % ndim
-
-
 def _leaf_names(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     names = [f"argument {k}{path}" for k, arg in enumerate(args) for path in tree.paths(arg)]
     return names + [
-        f"argument {key!r}{p}" for key in sorted(kwargs) for p in tree.paths(kwargs[key])
+        f"argument {key!r}{path}" for key, value in kwargs.items() for path in tree.paths(value)
     ]
 
 
@@ -200,12 +223,13 @@ class _Run:
     """What one group of lanes returned: the leaves with lanes first, or unmapped."""
 
     def __init__(self, batch: Batch, out: Any, f: Callable[..., Any]) -> None:
-        leaves, self.structure = tree.flatten(out)
+        leaves, self.structure = flatten_argument(out)
         self.lanes = batch.lanes
         self.mapped = []
         self.leaves = []
         for leaf in leaves:
-            tree.check_array(leaf, f"vmap: an output of {errors.describe(f)}")
+            if not tree.is_array(leaf):
+                tree.check_array(leaf, f"vmap: an output of {errors.describe(f)}")
             ours = type(leaf) is BatchTracer and leaf.interpreter is batch
             self.mapped.append(ours)
             self.leaves.append(batch.hidden(leaf) if ours else leaf)
@@ -220,9 +244,11 @@ def _put_together(runs: list[_Run], out_axes: Any, total: int, f: Callable[..., 
                 f"structures: {first.structure} and {run.structure}. Return the same containers on "
                 "every path."
             )
-    axes = _spread_axes(
-        out_axes, tree.unflatten(first.structure, first.leaves), "out_axes", "the output"
-    )
+    if _is_axis(out_axes):
+        axes = [out_axes] * len(first.leaves)
+    else:
+        like = unflatten_argument(first.structure, first.leaves)
+        axes = _spread_axes(out_axes, like, "out_axes", "the output")
     order = None
     if len(runs) > 1:
         lanes = np.concatenate([run.lanes for run in runs])
@@ -231,7 +257,7 @@ def _put_together(runs: list[_Run], out_axes: Any, total: int, f: Callable[..., 
     results = []
     for k, axis in enumerate(axes):
         results.append(_gather(runs, k, axis, total, order, f))
-    return tree.unflatten(first.structure, results)
+    return unflatten_argument(first.structure, results)
 
 
 def _gather(runs: list[_Run], k: int, axis: Any, total: int, order: Any, f: Any) -> Any:

@@ -239,22 +239,27 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     if has_aux:
         out, aux = _split_aux(out, f)
         aux = _without_tape(aux, tape)
-    out_leaves, out_structure = tree.flatten(out)
-    for leaf, name in zip(out_leaves, leaf_names(out, "the output"), strict=True):
-        tree.check_array(leaf, f"vjp: {name} of {errors.describe(f)}")
+    out_leaves, out_structure = flatten_argument(out)
     outputs = []  # for each output leaf: (its record's key or None, spec)
-    for leaf in out_leaves:
+    values = []
+    for k, leaf in enumerate(out_leaves):
+        if not tree.is_array(leaf):
+            tree.check_array(leaf, f"vjp: {leaf_names(out, 'the output')[k]} of {errors.describe(f)}")
         ours = type(leaf) is TapeTracer and leaf.interpreter is tape
         outputs.append((leaf.record[0] if ours else None, spec_of(leaf)))
-    out_names = leaf_names(out, "the output")
+        values.append(leaf.value if ours else leaf)
     records = tape.records
-    value = _without_tape(out, tape)
+    value = unflatten_argument(out_structure, values)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        leaves, structure = tree.flatten(cotangent)
-        check_structure(structure, out_structure, "cotangents", "outputs")
+        leaves, structure = flatten_argument(cotangent)
+        if structure != out_structure:
+            check_structure(
+                tree.structure(cotangent), tree.structure(value), "cotangents", "outputs"
+            )
         specs = [spec for _, spec in outputs]
-        leaves = check_matching(leaves, specs, out_names, "cotangent", "output")
+        names = lambda: leaf_names(value, "the output")
+        leaves = check_matching(leaves, specs, names, "cotangent", "output")
         cotangents: dict[int, Any] = {}
         for leaf, (key, spec) in zip(leaves, outputs, strict=True):
             if key is not None and spec.dtype.kind in "fc":
@@ -318,8 +323,9 @@ def jvp(
     if has_aux:
         out, aux = _split_aux(out, f)
         aux = tree.map(lambda leaf: _primal(leaf, dual), aux)
-    value = tree.map(lambda leaf: _primal(leaf, dual), out)
-    tangent = tree.map(lambda leaf: _tangent(leaf, dual), out)
+    out_leaves, out_structure = flatten_argument(out)
+    value = unflatten_argument(out_structure, [_primal(leaf, dual) for leaf in out_leaves])
+    tangent = unflatten_argument(out_structure, [_tangent(leaf, dual) for leaf in out_leaves])
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
@@ -348,12 +354,15 @@ def _check_tangents(
     leaves, structure = tree.flatten(tuple(primals))
     moving, moving_structure = tree.flatten(tuple(tangents))
     check_structure(moving_structure, structure, "tangents", "primals")
-    names = [
-        name for k, primal in enumerate(primals) for name in leaf_names(primal, f"argument {k}")
-    ]
-    for leaf, name in zip(leaves, names, strict=True):
-        tree.check_array(leaf, f"{transform}: {name}")
+    for k, leaf in enumerate(leaves):
+        if not tree.is_array(leaf):
+            tree.check_array(leaf, f"{transform}: {_argument_names(primals)[k]}")
+    names = lambda: _argument_names(primals)
     return leaves, check_matching(moving, leaves, names, "tangent", "primal"), structure
+
+
+def _argument_names(primals: Sequence[Any]) -> list[str]:
+    return [n for k, primal in enumerate(primals) for n in leaf_names(primal, f"argument {k}")]
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -372,7 +381,6 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     """
     check_callable(f, "linearize")
     leaves, structure = tree.flatten(primals)
-    names = [n for k, primal in enumerate(primals) for n in leaf_names(primal, f"argument {k}")]
     for k, primal in enumerate(primals):
         check_inexact(primal, tree.leaves(primal), k, "linearize")
     # Tangents are staged one level below the dual numbers: primal values are computed, operations
@@ -387,11 +395,12 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         out_leaves, out_structure = tree.flatten(out)
         graph = stage.finish([_tangent(leaf, dual) for leaf in out_leaves])
     specs = [ArraySpec(shape_of(leaf), dtype_of(leaf)) for leaf in leaves]
+    like = tree.unflatten(structure, specs)
 
     def linear(*tangents: Any) -> Any:
         moving, moving_structure = tree.flatten(tangents)
         check_structure(moving_structure, structure, "tangents", "primals")
-        moving = check_matching(moving, specs, names, "tangent", "primal")
+        moving = check_matching(moving, specs, lambda: _argument_names(like), "tangent", "primal")
         return tree.unflatten(out_structure, graph.run(moving))
 
     _check_no_stage_tracer(value, stage)

@@ -23,6 +23,7 @@ def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
     >>> from functrans import grad, make_graph
     >>> print(make_graph(grad(lambda x: np.sum(x * x)))(np.ones(2)))
     graph(x: float64[2]) -> float64[2]:
+        constant0: float64[2]
         a: float64[2] = multiply(x, x)
         b: float64[] = sum(a, axis=(0,), keepdims=False)
         c: float64[2] = multiply(constant0, x)
