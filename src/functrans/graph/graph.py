@@ -122,6 +122,25 @@ class Graph:
         run_equations(self.equations, environment)
         return [environment[variable] for variable in self.outputs]
 
+    def pruned(self) -> Graph:
+        """The same graph without the equations and constants that no output needs."""
+        needed = set(self.outputs)
+        kept = []
+        for equation in reversed(self.equations):
+            if not needed.isdisjoint(equation.outputs):
+                needed.update(equation.inputs)
+                kept.append(equation)
+        constants = {v: value for v, value in self.constants.items() if v in needed}
+        return Graph(
+            self.inputs,
+            constants,
+            kept[::-1],
+            self.outputs,
+            self.in_tree,
+            self.out_tree,
+            self.input_names,
+        )
+
     def check(self) -> None:
         """Raise GraphError unless every variable is defined once, before its use, and well typed."""
         defined: set[Variable] = set()

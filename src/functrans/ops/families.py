@@ -134,12 +134,10 @@ def _tangent(partials: Any, out: Any, args: Any, tangents: Any) -> Any:
     for partial, tangent in zip(partials, tangents, strict=True):
         if tangent is None or partial is None:
             continue
-        if partial == 1:
-            term = tangent
-        elif partial == -1:
-            term = -tangent
-        else:
-            term = partial(out, *args) * tangent
+        if partial == -1:
+            total = -tangent if total is None else total - tangent
+            continue
+        term = tangent if partial == 1 else partial(out, *args) * tangent
         total = term if total is None else total + term
     return total
 

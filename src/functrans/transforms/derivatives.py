@@ -393,7 +393,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         out = f(*tree.unflatten(structure, tracers))
         value = tree.map(lambda leaf: _primal(leaf, dual), out)
         out_leaves, out_structure = tree.flatten(out)
-        graph = stage.finish([_tangent(leaf, dual) for leaf in out_leaves])
+        graph = stage.finish([_tangent(leaf, dual) for leaf in out_leaves]).pruned()
     specs = [ArraySpec(shape_of(leaf), dtype_of(leaf)) for leaf in leaves]
     like = tree.unflatten(structure, specs)
 
