@@ -334,7 +334,8 @@ def test_values_have_the_dtype_of_numpy_and_gradients_that_of_the_input(case, da
     for dtype in (np.float16, np.float32):
         narrow = tuple(x.astype(dtype) for x in reals)
         out, pullback = ft.vjp(function, *narrow)
-        assert_trees_close(out, of_arrays(*narrow), rtol=1e-3, atol=1e-3, dtypes=True)
+        tolerance = 16 * float(np.finfo(dtype).eps)
+        assert_trees_close(out, of_arrays(*narrow), tolerance, tolerance, dtypes=True)
         cotangent = [rng.uniform(-1, 1, np.shape(leaf)).astype(leaf.dtype) for leaf in out]
         pulled = pullback(cotangent)
         assert all(leaf.dtype == dtype for leaf in pulled)

@@ -43,11 +43,14 @@ class Interpreter:
         _running.stack.append(self)
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         self.closed = True
         stack = _running.stack
         while stack.pop() is not self:  # a generator that was abandoned may have left its own
             pass
+        # NumPy hides the reason why `array[i] = tracer` failed behind an error of its own.
+        if error is not None and isinstance(error.__cause__, errors.AssignmentError):
+            raise error.__cause__.with_traceback(error.__traceback__) from None
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to arguments of which at least one is this interpreter's tracer."""

@@ -17,6 +17,7 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.primitive import Primitive
+from functrans.core.shapes import PYTHON_SCALARS
 
 # What `np.f(tracer)` means. A value is a primitive or a function that calls primitives.
 UFUNCS: dict[Any, Any] = {}
@@ -106,7 +107,7 @@ class ArrayTracer(Tracer):
                     elif type(other) not in _NUMBERS:
                         other = as_operand(other)
                         x, y = (x, other) if x is self else (other, y)
-                    return interpreter.process2(primitive, x, y)
+                    return _strong(interpreter.process2(primitive, x, y))
             if primitive is not None:
                 return primitive(*inputs)
         return call_ufunc_method(ufunc, method, inputs, kwargs)
@@ -118,11 +119,13 @@ class ArrayTracer(Tracer):
         return handler(*args, **kwargs)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
+        _refuse_assignment()
         raise errors.ArrayConversionError(
             f"a traced value cannot become a plain array, at {errors.user_location()}. np.array "
             "and np.asarray would cut it off from its derivative. To build an array from traced "
-            "values use functrans.numpy.array([...]) or np.stack([...]); to fill one, start from "
-            "np.zeros_like(x); if the plain number is meant, use functrans.stop_gradient(x)."
+            "values use functrans.numpy.array([...]) or np.stack([...]); to fill one in part, "
+            "np.where(mask, x, np.zeros_like(x)); to index a plain array with a traced one, "
+            "np.take(array, x)."
         )
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -168,6 +171,22 @@ class ArrayTracer(Tracer):
         return self
 
 
+def _strong(result: Any) -> Any:
+    """np.multiply(2.0, 3.0) is a NumPy scalar where 2.0 * 3.0 is a weak Python one."""
+    value = result
+    while isinstance(value, Tracer):
+        if getattr(value, "value", None) is None:
+            spec = getattr(value, "spec", None)
+            return result.astype(spec.dtype) if spec is not None and spec.weak else result
+        value = value.value  # type: ignore[attr-defined]
+        if type(value) is np.ndarray:
+            return result
+    if type(value) not in PYTHON_SCALARS:
+        return result
+    dtype = np.asarray(value).dtype
+    return result.astype(dtype) if isinstance(result, Tracer) else dtype.type(result)
+
+
 def _as_python(scalar: Any) -> Any:
     return scalar.item() if isinstance(scalar, (np.generic, np.ndarray)) else scalar
 
@@ -192,8 +211,8 @@ def _refuse_assignment() -> None:
         raise errors.AssignmentError(
             f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
             "The plain array cannot hold the derivative. Collect the values in a list and call "
-            "np.stack(list) or functrans.numpy.array(list), or make the array with "
-            "np.zeros_like(x) of a traced x."
+            "np.stack(list) or functrans.numpy.array(list), or choose entries with "
+            "np.where(mask, x, np.zeros_like(x))."
         )
 
 

@@ -64,6 +64,19 @@ class Dual(Interpreter):
             return tuple(map(self._result, out, tangent))
         return self._result(out, tangent)
 
+    def process2(self, primitive: Any, x: Any, y: Any) -> Any:
+        if not primitive.broadcasts or self.closed:
+            return self.process(primitive, (x, y), {})
+        x_tangent = y_tangent = None
+        if type(x) is DualTracer and x.interpreter is self:
+            x, x_tangent = x.value, x.tangent
+        if type(y) is DualTracer and y.interpreter is self:
+            y, y_tangent = y.value, y.tangent
+        out = primitive.call2(x, y)
+        if primitive.jvp is None:
+            return out
+        return self._result(out, primitive.jvp(out, (x, y), (x_tangent, y_tangent), {}))
+
     def _result(self, out: Any, tangent: Any) -> Any:
         if tangent is None or dtype_of(out).kind not in "fc":
             return out

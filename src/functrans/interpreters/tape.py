@@ -67,9 +67,9 @@ class Tape(Interpreter):
         # On exit this becomes the function that raises: finding an escaped tracer costs nothing.
         self.append: Callable[[Record], Any] = self.records.append
 
-    def __exit__(self, *exc_info: object) -> None:
-        super().__exit__(*exc_info)
+    def __exit__(self, *exc_info: Any) -> None:
         self.append = _Closed(self.transform, self.function)
+        super().__exit__(*exc_info)
 
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""
