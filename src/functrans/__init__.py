@@ -50,6 +50,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "make_graph",
+    "numpy",
     "pmax",
     "pmean",
     "pmin",

@@ -1,3 +1,43 @@
 """Every error a user can meet; see `functrans.core.errors`."""
 
-from functrans.core.errors import *  # noqa: F403
+from functrans.core.errors import (
+    ArgnumsError,
+    ArrayConversionError,
+    AssignmentError,
+    AxisNameError,
+    DerivativeWarning,
+    EscapedTracerError,
+    FunctransError,
+    GraphError,
+    InputTypeError,
+    LaneError,
+    LinearityError,
+    MappedAxisError,
+    MissingRuleError,
+    OptionError,
+    OutputShapeError,
+    OutputTypeError,
+    StagingError,
+    TangentError,
+)
+
+__all__ = [
+    "ArgnumsError",
+    "ArrayConversionError",
+    "AssignmentError",
+    "AxisNameError",
+    "DerivativeWarning",
+    "EscapedTracerError",
+    "FunctransError",
+    "GraphError",
+    "InputTypeError",
+    "LaneError",
+    "LinearityError",
+    "MappedAxisError",
+    "MissingRuleError",
+    "OptionError",
+    "OutputShapeError",
+    "OutputTypeError",
+    "StagingError",
+    "TangentError",
+]

@@ -48,6 +48,10 @@ class ArgnumsError(FunctransError, ValueError):
     """`argnums` that names an argument which was not passed."""
 
 
+class OptionError(FunctransError, ValueError):
+    """An option that has none of the values it may have."""
+
+
 class MappedAxisError(FunctransError, ValueError):
     """`in_axes` or `out_axes` that do not fit the values, or axis sizes that differ."""
 

@@ -134,6 +134,15 @@ class ArrayTracer(Tracer):
             "array instead: np.where(mask, value, x), np.concatenate([...]) or np.stack([...])."
         )
 
+    def _in_place(self, *_: Any, **__: Any) -> Any:
+        raise errors.AssignmentError(
+            f"a method that changes a traced array in place was called, at "
+            f"{errors.user_location()}. Make a new array instead: np.sort(x), np.full_like(x, v), "
+            "np.where(mask, v, x)."
+        )
+
+    sort = fill = put = partition = resize = _in_place
+
     # Python's conversions: control flow sees concrete values.
 
     def __bool__(self) -> bool:
@@ -184,7 +193,7 @@ def _strong(result: Any) -> Any:
     if type(value) not in PYTHON_SCALARS:
         return result
     dtype = np.asarray(value).dtype
-    return result.astype(dtype) if isinstance(result, Tracer) else dtype.type(result)
+    return dtype.type(result) if result is value else result.astype(dtype)
 
 
 def _as_python(scalar: Any) -> Any:
@@ -249,6 +258,13 @@ def call_ufunc_method(
     if handler is not None:
         return handler(*inputs, **kwargs)
     name = f"numpy.{ufunc.__name__}"
+    out = kwargs.get("out")
+    if out is not None:
+        raise errors.AssignmentError(
+            f"a traced result of {name} cannot be written into a plain array (`array += x`, or "
+            f"out=array), at {errors.user_location()}. The plain array cannot hold the derivative: "
+            "write `array = array + x`, which makes a new one."
+        )
     if method == "__call__" and kwargs:
         given = ", ".join(f"{key}=" for key in kwargs)
         raise errors.MissingRuleError(

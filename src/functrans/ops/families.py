@@ -72,7 +72,7 @@ def _names(partial: Partial) -> tuple[str, ...]:
 @cache
 def _compiled(source: str) -> Callable[..., Any]:
     """A small function from its source. Most rules have one of some twenty forms, each made once."""
-    function: Callable[..., Any] = eval(source)
+    function: Callable[..., Any] = eval(compile(source, "<functrans rule>", "eval"))
     return function
 
 

@@ -147,7 +147,8 @@ concatenate = Primitive(
 
 
 # where(condition, x, y) is linear in x and y. It selects, and never multiplies by zero: an infinite
-# derivative on the branch not taken must not turn into nan.
+# cotangent stays on its branch. (The branch not taken still receives zeros, and 0 * inf further up
+# is nan: guard the argument, np.sqrt(np.where(x > 0, x, 1)), as in every such system.)
 
 
 def _where_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:

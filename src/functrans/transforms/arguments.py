@@ -66,7 +66,8 @@ def flatten_argument(argument: Any) -> tuple[list[Any], Any]:
     """The leaves and structure of an argument; None as structure of a bare array."""
     if type(argument) in _SINGLE or isinstance(argument, Tracer):
         return [argument], None
-    return tree.flatten(argument)
+    leaves, structure = tree.flatten(argument)
+    return leaves, None if structure.is_leaf() else structure
 
 
 def unflatten_argument(structure: Any, leaves: list[Any]) -> Any:

@@ -62,7 +62,7 @@ def vmap(
     check_callable(f, "vmap")
     requested = axis_size
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise errors.InputTypeError(f"chunk_size must be a positive int, not {chunk_size!r}.")
+        raise errors.OptionError(f"chunk_size must be a positive int, not {chunk_size!r}.")
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         flat = [flatten_argument(arg) for arg in args]

@@ -244,7 +244,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     values = []
     for k, leaf in enumerate(out_leaves):
         if not tree.is_array(leaf):
-            tree.check_array(leaf, f"vjp: {leaf_names(out, 'the output')[k]} of {errors.describe(f)}")
+            tree.check_array(
+                leaf, f"vjp: {leaf_names(out, 'the output')[k]} of {errors.describe(f)}"
+            )
         ours = type(leaf) is TapeTracer and leaf.interpreter is tape
         outputs.append((leaf.record[0] if ours else None, spec_of(leaf)))
         values.append(leaf.value if ours else leaf)

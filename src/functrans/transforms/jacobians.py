@@ -38,7 +38,7 @@ def _split_rows(rows: Any, leaves: list[Any], structure: Any, axis: int) -> Any:
     for leaf in leaves:
         stop = start + _size(leaf)
         part = rows[(slice(None),) * axis + (slice(start, stop),)]
-        parts.append(part.reshape(shape[:axis] + shape_of(leaf) + shape[axis + 1 :]))
+        parts.append(part.reshape(shape[:axis] + shape_of(leaf) + shape[axis + 1 :])[()])
         start = stop
     return tree.unflatten(structure, parts)
 
@@ -84,7 +84,7 @@ def jacfwd(
     has_aux: bool = False,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """The Jacobian by forward mode: one tangent for every input, all at once.
+    """The Jacobian by forward mode: one tangent for every input, many at once.
 
     The cheaper mode for functions with more outputs than inputs. For every leaf of the output there
     is a tree like the argument, whose leaves have the output's axes followed by the input's.
@@ -98,7 +98,8 @@ def jacfwd(
     has_aux : bool
         Whether f returns (out, aux); then the result is (jacobian, aux).
     chunk_size : int, optional
-        Push at most this many tangents at a time, to bound memory.
+        Push at most this many tangents at a time, to bound memory. Large Jacobians are computed in
+        blocks that fit the cache if it is not given.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def jacrev(
     has_aux: bool = False,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """The Jacobian by reverse mode: one cotangent for every output, all at once.
+    """The Jacobian by reverse mode: one cotangent for every output, many at once.
 
     The cheaper mode for functions with more inputs than outputs. The options and the form of the
     result are those of `jacfwd`.
@@ -245,7 +246,7 @@ def jacobian(
     """
     check_callable(f, "jacobian")
     if mode not in ("auto", "fwd", "rev"):
-        raise errors.ArgnumsError(f'mode must be "auto", "fwd" or "rev", not {mode!r}.')
+        raise errors.OptionError(f'mode must be "auto", "fwd" or "rev", not {mode!r}.')
 
     def chosen_jacobian(*args: Any, **kwargs: Any) -> Any:
         if mode != "auto":
