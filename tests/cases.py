@@ -17,7 +17,7 @@ import hypothesis.extra.numpy as hnp
 import numpy as np
 from hypothesis import strategies as st
 
-GRID = 257
+GRID = 256
 LANES = 3
 
 

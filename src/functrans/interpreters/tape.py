@@ -261,14 +261,16 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
             slot = get(key)
             cotangents[key] = cotangent if slot is None else accumulate(slot, cotangent)
             continue
-        _, pull, saved, fits, *parents = record
-        for k, cotangent in enumerate(pull(g, saved)):
+        fits = record[3]
+        place = 4
+        for cotangent in record[1](g, record[2]):
             if cotangent is not None:
-                if fits is not None and fits[k] is not None:
-                    cotangent = fit(cotangent, *fits[k])
-                key = parents[k][0]
+                if fits is not None and fits[place - 4] is not None:
+                    cotangent = fit(cotangent, *fits[place - 4])
+                key = record[place][0]
                 slot = get(key)
                 cotangents[key] = cotangent if slot is None else accumulate(slot, cotangent)
+            place += 1
 
 
 def _share(cotangents: dict[int, Any], key: int, g: Any, place: int, length: int) -> None:

@@ -164,8 +164,20 @@ def align_batched(args: tuple[Any, ...], batched: tuple[bool, ...]) -> list[Any]
 
 def elementwise_spec(impl: Rule, specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
     """The spec of an entry-by-entry result: broadcast the shapes, and ask NumPy for the dtype."""
-    shape = np.broadcast_shapes(*(spec.shape for spec in specs))
-    return result_spec(impl, [ArraySpec((), s.dtype, s.weak) for s in specs], params, shape)
+    shape = specs[0].shape
+    if any(spec.shape != shape for spec in specs[1:]):
+        shape = np.broadcast_shapes(*(spec.shape for spec in specs))
+    scalars = tuple([ArraySpec((), spec.dtype, spec.weak) for spec in specs])
+    if params:
+        return result_spec(impl, scalars, params, shape)
+    scalar = _scalar_spec(impl, scalars)
+    return ArraySpec(shape, scalar.dtype, scalar.weak)
+
+
+@cache
+def _scalar_spec(impl: Rule, scalars: tuple[ArraySpec, ...]) -> Any:
+    """What NumPy gives for scalars of these dtypes, which is asked once."""
+    return result_spec(impl, scalars, {}, ())
 
 
 def result_spec(impl: Rule, specs: Any, params: dict[str, Any], shape: tuple[int, ...]) -> Any:
