@@ -183,6 +183,43 @@ def test_branch_not_taken_by_where_does_not_poison_the_gradient():
     np.testing.assert_allclose(ft.vmap(ft.grad(f))(np.array([4.0, 0.0, -1.0])), [0.25, 0.0, 0.0])
 
 
+SINGULAR = {
+    "log": (np.log, (0.0,)),
+    "log1p": (np.log1p, (-1.0,)),
+    "log2": (np.log2, (0.0,)),
+    "sqrt": (np.sqrt, (0.0,)),
+    "sqrt of negative": (np.sqrt, (-1.0,)),
+    "reciprocal": (np.reciprocal, (0.0,)),
+    "arcsin": (np.arcsin, (1.0,)),
+    "arctanh": (np.arctanh, (1.0,)),
+    "arccosh": (np.arccosh, (1.0,)),
+    "arctan2": (np.arctan2, (0.0, 0.0)),
+    "divide": (np.divide, (1.0, 0.0)),
+    "power": (np.power, (0.0, -1.0)),
+    "power of negative": (np.power, (-1.0, 0.5)),
+    "power overflow": (np.power, (1e200, 2.0)),
+    "mod": (np.mod, (1.0, 0.0)),
+    "fmod": (np.fmod, (1.0, 0.0)),
+    "exp overflow": (np.exp, (1e4,)),
+    "square overflow": (np.square, (1e200,)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("f", "args"), SINGULAR.values(), ids=SINGULAR)
+def test_singular_points_give_infinities_and_nans_as_in_numpy(f, args):
+    scalars = tuple(map(np.float64, args))
+    arrays = tuple(map(np.array, args))
+    everything = tuple(range(len(args)))
+    expected = f(*scalars)
+    gradients = ft.grad(f, everything)(*arrays)
+    for kind in (args, scalars):
+        value, found = ft.value_and_grad(f, everything)(*kind)
+        np.testing.assert_array_equal(value, expected)
+        np.testing.assert_array_equal(found, gradients)
+        np.testing.assert_array_equal(ft.jvp(f, kind, tuple(map(type(kind[0]), kind)))[0], expected)
+
+
 # --- complex numbers -----------------------------------------------------------------------------
 
 MATRIX = np.array([[1.0 + 2j, 0.5 - 1j], [-0.3j, 2.0 + 0j]])

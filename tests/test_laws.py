@@ -9,7 +9,7 @@ from operator import attrgetter
 
 import numpy as np
 import pytest
-from cases import CASES, DIFFERENTIABLE, LANES
+from cases import ANY_SHAPE, CASES, DIFFERENTIABLE, LANES, PAIR, THREE
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
@@ -322,6 +322,23 @@ def test_graphs_are_transformed_like_the_function_they_were_made_from(case, data
     graph_of_gradient = ft.make_graph(gradient)(*reals)
     graph_of_gradient.check()
     assert_trees_close(graph_of_gradient(*reals), expected, rtol=1e-9, atol=1e-11)
+
+
+@for_each([case for case in DIFFERENTIABLE if case.shapes in (ANY_SHAPE, PAIR, THREE)])
+@given(seed=SEEDS)
+def test_python_numbers_are_treated_like_scalars_of_numpy(case, seed):
+    rng = np.random.default_rng(seed)
+    args = case.sample(rng, ((),) * len(case.domains))
+    function, reals = case.of_reals([arg[()] for arg in args])
+    function = inexact_part(function)
+    numbers = tuple(float(x) for x in reals)
+    out, pullback = ft.vjp(function, *numbers)
+    assert_trees_close(out, function(*map(np.float64, numbers)), rtol=1e-14, atol=0, dtypes=True)
+    expected = ft.vjp(function, *reals)[1](out)
+    assert_trees_close(pullback(out), expected, rtol=1e-12, atol=1e-12, dtypes=True)
+    tangents = (1.0,) * len(reals)
+    expected = ft.jvp(function, reals, tuple(map(np.float64, tangents)))
+    assert_trees_close(ft.jvp(function, numbers, tangents), expected, rtol=1e-12, dtypes=True)
 
 
 @for_each(DIFFERENTIABLE)
