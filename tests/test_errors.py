@@ -751,10 +751,16 @@ def test_fill_with_a_traced_value_is_refused_or_warned_of():
         out.fill(x)
         return np.sum(out) * x
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", errors.DerivativeWarning)
-        with pytest.raises((errors.FunctransError, errors.DerivativeWarning), match=HERE):
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        try:
             grad(f)(2.0)
+        except errors.FunctransError as error:
+            messages = [str(error)]
+        else:
+            messages = [str(w.message) for w in record if w.category is errors.DerivativeWarning]
+    assert messages
+    assert re.search(rf"{HERE}, in f", messages[0])
 
 
 def test_addition_in_place_to_a_plain_array_says_what_to_write():
@@ -787,15 +793,18 @@ def test_assignment_to_a_traced_array_names_the_alternatives(transform):
     )
 
 
-def test_a_plain_array_indexed_by_a_traced_array_is_read_or_refused_with_advice():
+def test_a_plain_array_indexed_by_a_traced_array_is_read_or_refused_with_advice_that_works():
     table = np.arange(10.0)
     rows = np.array([[1, 2], [3, 4]])
     try:
         read = vmap(lambda i: table[i])(rows)
     except errors.FunctransError as error:
-        assert re.search(r"np\.take", str(error))
-    else:
-        np.testing.assert_array_equal(read, table[rows])
+        assert re.search(rf"{HERE}.*index a plain array", str(error))
+        if "np.take(" in str(error):
+            read = vmap(lambda i: np.take(table, i))(rows)
+        else:
+            read = vmap(lambda i: functrans.numpy.take(table, i))(rows)
+    np.testing.assert_array_equal(read, table[rows])
 
 
 # Tracers that outlive their transform.
@@ -839,7 +848,7 @@ USES = {
     "comparison": lambda t: t > 0,
     "item": lambda t: t.item(0),
 }
-ESCAPED = ["has finished", HERE, "Return it from the function instead", "has_aux=True"]
+ESCAPED = [f"has finished, at {HERE}", "Return it from the function instead", "has_aux=True"]
 
 
 @pytest.mark.parametrize("use", USES)
@@ -878,6 +887,17 @@ def test_a_tracer_returned_by_an_escaped_generator_is_refused():
     generators = []
     grad(f)(1.0)
     raised(RuntimeError, lambda: next(generators[0]), *ESCAPED)
+
+
+def test_a_pullback_that_outlives_an_outer_transform_is_refused_where_it_is_called():
+    kept = []
+
+    def f(x):
+        kept.append(vjp(lambda y: y * y * x, x)[1])
+        return x
+
+    grad(f)(2.0)
+    raised(RuntimeError, lambda: kept[0](1.0), *ESCAPED)
 
 
 # NumPy functions without a rule.

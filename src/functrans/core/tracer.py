@@ -96,7 +96,8 @@ class ArrayTracer(Tracer):
             primitive = UFUNCS.get(ufunc)
             if isinstance(primitive, Primitive):
                 if len(inputs) == 1:
-                    return self.interpreter.process1(primitive, self)
+                    x = self.astype(self.dtype) if _is_weak(self) else self  # type: ignore[attr-defined]
+                    return self.interpreter.process1(primitive, x)
                 if len(inputs) == 2:
                     x, y = inputs
                     other = y if x is self else x
@@ -107,8 +108,16 @@ class ArrayTracer(Tracer):
                     elif type(other) not in _NUMBERS:
                         other = as_operand(other)
                         x, y = (x, other) if x is self else (other, y)
-                    return _strong(interpreter.process2(primitive, x, y))
+                    # A ufunc of Python scalars alone follows NumPy's arithmetic, not Python's.
+                    if _is_weak(self) and _is_weak(other):
+                        x = self.astype(self.dtype) if x is self else x  # type: ignore[attr-defined]
+                        y = self.astype(self.dtype) if y is self else y  # type: ignore[attr-defined]
+                    return interpreter.process2(primitive, x, y)
             if primitive is not None:
+                if all(map(_is_weak, inputs)):
+                    inputs = tuple(
+                        x.astype(x.dtype) if isinstance(x, Tracer) else x for x in inputs
+                    )  # type: ignore[attr-defined]
                 return primitive(*inputs)
         return call_ufunc_method(ufunc, method, inputs, kwargs)
 
@@ -125,7 +134,7 @@ class ArrayTracer(Tracer):
             "and np.asarray would cut it off from its derivative. To build an array from traced "
             "values use functrans.numpy.array([...]) or np.stack([...]); to fill one in part, "
             "np.where(mask, x, np.zeros_like(x)); to index a plain array with a traced one, "
-            "np.take(array, x)."
+            "functrans.numpy.take(array, x); for array.dot(x), array @ x."
         )
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -180,20 +189,14 @@ class ArrayTracer(Tracer):
         return self
 
 
-def _strong(result: Any) -> Any:
-    """np.multiply(2.0, 3.0) is a NumPy scalar where 2.0 * 3.0 is a weak Python one."""
-    value = result
+def _is_weak(value: Any) -> bool:
+    """Whether a value is a Python scalar, traced or not."""
     while isinstance(value, Tracer):
         if getattr(value, "value", None) is None:
             spec = getattr(value, "spec", None)
-            return result.astype(spec.dtype) if spec is not None and spec.weak else result
+            return spec is not None and bool(spec.weak)
         value = value.value  # type: ignore[attr-defined]
-        if type(value) is np.ndarray:
-            return result
-    if type(value) not in PYTHON_SCALARS:
-        return result
-    dtype = np.asarray(value).dtype
-    return dtype.type(result) if result is value else result.astype(dtype)
+    return type(value) in PYTHON_SCALARS
 
 
 def _as_python(scalar: Any) -> Any:
@@ -313,7 +316,22 @@ def install_binary(name: str, primitive: Primitive, *, reflected: bool = True) -
             other = as_operand(other)
         return self.interpreter.process2(primitive, other, self)
 
+    def in_place(self: Any, other: Any) -> Any:
+        """x += y makes a new array, with the shape and dtype that NumPy would have kept."""
+        result = forward(self, other)
+        if result is NotImplemented or not self.shape:
+            return result
+        if result.shape != self.shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {self.shape} doesn't match the "
+                f"broadcast shape {result.shape}"
+            )
+        return (
+            result if result.dtype == self.dtype else result.astype(self.dtype, casting="same_kind")
+        )
+
     setattr(ArrayTracer, f"__{name}__", forward)
+    setattr(ArrayTracer, f"__i{name}__", in_place)
     if reflected:
         setattr(ArrayTracer, f"__r{name}__", backward)
 

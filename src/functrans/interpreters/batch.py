@@ -18,6 +18,7 @@ from functrans.core import errors
 from functrans.core.dispatch import Interpreter, concrete
 from functrans.core.primitive import Collective
 from functrans.core.shapes import dtype_of
+from functrans.core.shared import unshared
 from functrans.core.tracer import ArrayTracer
 
 
@@ -85,7 +86,7 @@ class Batch(Interpreter):
                 values.append(self.hidden(arg))
                 batched.append(True)
             else:
-                values.append(arg)
+                values.append(unshared(arg))
                 batched.append(False)
         if type(primitive) is Collective and params["axis_name"] == self.axis_name:
             self.require_all_lanes(primitive.name)
@@ -106,7 +107,7 @@ class Batch(Interpreter):
                 if x_value.ndim == y_value.ndim and not self.closed:
                     return BatchTracer(self, primitive.call2(x_value, y_value))
             elif np.ndim(y) < x_value.ndim and not self.closed:
-                return BatchTracer(self, primitive.call2(x_value, y))
+                return BatchTracer(self, primitive.call2(x_value, unshared(y)))
         return self.process(primitive, (x, y), {})
 
     def concrete(self, tracer: Any) -> Any:

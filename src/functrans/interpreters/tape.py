@@ -18,6 +18,7 @@ import numpy as np
 from functrans.core.accumulate import Accumulator, Deposit, accumulate
 from functrans.core.dispatch import Interpreter, escape_error
 from functrans.core.shapes import dtype_of, fit, shape_of, spec_of
+from functrans.core.shared import unshared
 from functrans.core.tracer import ArrayTracer
 
 Record = tuple[Any, ...]
@@ -73,7 +74,7 @@ class Tape(Interpreter):
 
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""
-        return TapeTracer(self, value, (_next_key(),))
+        return TapeTracer(self, unshared(value), (_next_key(),))
 
     def process1(self, primitive: Any, x: Any) -> Any:
         value = x.value

@@ -1,11 +1,13 @@
 """NumPy's names for traced values: what `np.f(x)` and `x.method()` mean, and what NumPy cannot hook.
 
 Plain `import numpy as np` reaches these tables through NumPy's own protocols. `array` and `asarray`
-are here as functions because NumPy gives no hook on `np.array([traced, traced])`.
+are here as functions because NumPy gives no hook on `np.array([traced, traced])`, and `take`
+because it gives none on `plain[traced]`.
 """
 
 from functrans.numpy import methods as methods
 from functrans.numpy.creation import array as array
 from functrans.numpy.creation import asarray as asarray
+from functrans.numpy.shaping import take as take
 
-__all__ = ["array", "asarray"]
+__all__ = ["array", "asarray", "take"]

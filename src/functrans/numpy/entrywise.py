@@ -42,6 +42,14 @@ def _divmod(x: Any, y: Any) -> Any:
 
 
 UFUNCS[np.divmod] = _divmod
+
+
+def _frexp(x: Any) -> Any:
+    power = elementwise.exponent(x)
+    return np.ldexp(x, -power), power
+
+
+UFUNCS[np.frexp] = _frexp
 UFUNCS[np.modf] = lambda x: (x - np.trunc(x), np.trunc(x))
 install_method("__divmod__", _divmod)
 install_method("__rdivmod__", lambda x, y: _divmod(y, x))

@@ -153,7 +153,9 @@ def mean(
         return reduction.mean(
             x, axis=axis_tuple(axis, ndim_of(x)), keepdims=bool(given(keepdims, False))
         )
-    count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
+    if dtype_of(x).kind not in "fc":
+        x = x.astype(np.float64)
+    count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims).astype(dtype_of(x))
     return sum(x, axis, None, None, keepdims, None, where) / count
 
 
@@ -186,7 +188,8 @@ def var(
     total = sum(squares, axis, keepdims=keepdims, where=where)
     if where is True:
         return total / _above_zero(_count(shape_of(x), axis_tuple(axis, ndim_of(x))) - lost)
-    return total / (sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims) - lost)
+    count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
+    return total / (count - lost).astype(dtype_of(total))
 
 
 _mean = mean

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import dtype_of, shape_of
+from functrans.core.shared import install
 from functrans.numpy.table import (
     as_array,
     axis_index,
@@ -342,16 +344,86 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         values = options.pop("constant_values", 0)
         _no_options("pad", options)
         return _pad_constant(x, widths, values)
-    if mode in _INDEX_MODES and not (
-        mode in ("reflect", "symmetric") and options.get("reflect_type", "even") != "even"
-    ):
+    odd = options.pop("reflect_type", "even") == "odd"
+    if mode in _INDEX_MODES:
+        _no_options("pad", options)
         for axis, width in enumerate(widths):
-            # NumPy pads the positions; the entries follow.
-            positions = np.pad(np.arange(shape[axis]), width, mode=mode)
-            x = take(x, positions, axis) if any(width) else x
+            if any(width):
+                x = _pad_by_position(x, axis, width, mode, odd)
         return x
-    refuse("pad", mode=mode)
-    return None
+    if mode == "linear_ramp":
+        ends = np.broadcast_to(options.pop("end_values", 0), (len(shape), 2))
+        _no_options("pad", options)
+        for axis, width in enumerate(widths):
+            x = _pad_ramp(x, axis, width, ends[axis])
+        return x
+    if mode in _STATISTICS:
+        lengths = options.pop("stat_length", None)
+        _no_options("pad", options)
+        spans = [(n, n) for n in shape] if lengths is None else _pad_widths(lengths, len(shape))
+        for axis, width in enumerate(widths):
+            x = _pad_statistic(x, axis, width, spans[axis], _STATISTICS[mode])
+        return x
+    if mode == "empty":
+        return _pad_constant(x, widths, 0)
+    raise errors.MissingRuleError(
+        f"np.pad with mode={mode!r} has no rule for traced values, at {errors.user_location()}. Use "
+        "one of NumPy's named modes, or np.concatenate."
+    )
+
+
+def _along(x: Any, axis: int, start: Any, stop: Any) -> Any:
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
+def _pad_by_position(x: Any, axis: int, width: tuple[int, int], mode: str, odd: bool) -> Any:
+    """NumPy pads the positions; the entries follow, mirrored at the edge values if `odd`."""
+    n = shape_of(x)[axis]
+    positions = np.pad(np.arange(n), width, mode=mode)  # type: ignore[call-overload]
+    padded = take(x, positions, axis)
+    if not odd:
+        return padded
+    if max(width) > n - (mode == "reflect"):
+        raise errors.MissingRuleError(
+            "np.pad with reflect_type='odd' and more padding than entries has no rule for traced "
+            f"values, at {errors.user_location()}. Pad in several steps."
+        )
+    before, after = width
+    left = 2 * _along(x, axis, 0, 1) - _along(padded, axis, 0, before)
+    right = 2 * _along(x, axis, n - 1, n) - _along(padded, axis, before + n, None)
+    return concatenate([left, x, right], axis)
+
+
+def _pad_ramp(x: Any, axis: int, width: tuple[int, int], ends: Any) -> Any:
+    """From each edge to its end value in equal steps; the end value itself is the outermost."""
+    n = shape_of(x)[axis]
+    column = (-1,) + (1,) * (ndim_of(x) - axis - 1)
+    parts = []
+    for side, (edge, end) in enumerate(
+        ((_along(x, axis, 0, 1), ends[0]), (_along(x, axis, n - 1, n), ends[1]))
+    ):
+        steps = np.arange(1, width[side] + 1, dtype=dtype_of(x)) / max(width[side], 1)
+        steps = (steps[::-1] if side == 0 else steps).reshape(column)
+        parts.append(edge + (dtype_of(x).type(end) - edge) * steps)
+    return concatenate([parts[0], x, parts[1]], axis)
+
+
+def _median(x: Any, axis: int, keepdims: bool) -> Any:
+    ordered, n = sort(x, axis), shape_of(x)[axis]
+    return _along(ordered, axis, (n - 1) // 2, n // 2 + 1).mean(axis=axis, keepdims=keepdims)
+
+
+_STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": _median}
+
+
+def _pad_statistic(x: Any, axis: int, width: tuple[int, int], span: Any, statistic: Any) -> Any:
+    n = shape_of(x)[axis]
+    parts = []
+    for side, region in enumerate((slice(0, min(span[0], n)), slice(n - min(span[1], n), n))):
+        value = statistic(_along(x, axis, region.start, region.stop), axis=axis, keepdims=True)
+        shape = (*shape_of(x)[:axis], width[side], *shape_of(x)[axis + 1 :])
+        parts.append(broadcast_to(value, shape))
+    return concatenate([parts[0], x, parts[1]], axis)
 
 
 def _no_options(name: str, options: dict[str, Any]) -> None:
@@ -463,6 +535,18 @@ def trace(
 
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    """Entries of an array along an axis, where the indices may be traced and the array plain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import functrans
+    >>> import functrans.numpy
+    >>> table = np.array([10.0, 20.0, 30.0])
+    >>> functrans.vmap(lambda i: functrans.numpy.take(table, i))(np.array([[0, 2], [1, 1]]))
+    array([[10., 30.],
+           [20., 20.]])
+    """
     refuse("take", out=out)
     x, chosen = as_array(a), as_array(indices)
     if axis is None:
@@ -474,6 +558,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     elif mode == "clip":
         chosen = np.clip(chosen, 0, length - 1)
     return indexing.getitem(x, (*[slice(None)] * axis, chosen))
+
+
+install(take=take)
 
 
 @implements(np.take_along_axis)

@@ -172,7 +172,11 @@ def _einsum_back(k: int, g: Any, args: tuple[Any, ...], spec: ArraySpec, subscri
     result = einsum(*operands, subscripts=f"{','.join(terms)}->{reachable}")
     lengths = dict(zip(reachable, shape_of(result), strict=True))
     result = np.reshape(result, tuple(lengths.get(letter, 1) for letter in target))
-    full = tuple(lengths.get(letter, n) for letter, n in zip(target, shape, strict=True))
+    # Where everything else has length 1, this operand's own length was broadcast against.
+    full = tuple(
+        n if lengths.get(letter, 1) == 1 else lengths[letter]
+        for letter, n in zip(target, shape, strict=True)
+    )
     return sum_to_shape(np.broadcast_to(result, full), shape)
 
 

@@ -88,7 +88,7 @@ log1p = elementwise(np.log1p, lambda x: 1 / (1 + x))
 
 def _softmax_weight(x: Any, out: Any, exponential: Any) -> Any:
     """exp(x - out), which is the weight of x in log(exp x + exp y); 1 where both are infinite."""
-    return exponential(np.where(x == out, 0, x - out))
+    return exponential(np.where(x == out, 0, x - np.where(np.isinf(out), 0, out)))
 
 
 logaddexp = elementwise(
@@ -182,6 +182,7 @@ root_of_squares = elementwise(
     None, lambda out: _safe_ratio(0.5, out), impl=np.sqrt, name="root_of_squares"
 )
 ldexp = elementwise(np.ldexp, lambda y: np.exp2(y), None)
+exponent = elementwise(None, None, impl=lambda x: np.frexp(x)[1], name="exponent")
 nextafter = elementwise(np.nextafter, 1, None)
 heaviside = elementwise(np.heaviside, None, lambda x: x == 0)
 

@@ -16,6 +16,7 @@ from functrans.core.accumulate import Deposit
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of
+from functrans.core.shared import install
 from functrans.core.tracer import install_method
 
 
@@ -367,3 +368,4 @@ def _index_full(x: Any, entries: list[Any]) -> Any:
 
 
 install_method("__getitem__", getitem)
+install(getitem=getitem)

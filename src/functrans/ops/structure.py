@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.primitive import Primitive
+from functrans.core.primitive import Elementwise, Primitive
 from functrans.core.shapes import ArraySpec, shape_of, sum_to_shape
 from functrans.ops.families import align_batched, batch_shifting, linear
 
@@ -187,7 +187,7 @@ def _where_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySp
     return ArraySpec(shape, np.result_type(*scalars))
 
 
-where = Primitive(
+where = Elementwise(
     "where",
     lambda condition, x, y: np.where(condition, x, y),
     jvp=_where_jvp,

@@ -10,6 +10,7 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, named_axis, running_interpreters
 from functrans.core.shapes import shape_of
+from functrans.core.shared import SharedArray, unshared
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.ops.collective import all_lanes, axis_size, sum_lanes
 from functrans.transforms.arguments import (
@@ -89,7 +90,11 @@ def vmap(
             with Batch(lanes, total, axis_name, f) as batch:
                 traced = iter(
                     [
-                        leaf if axis is None else BatchTracer(batch, _take(leaf, lanes, total))
+                        BatchTracer(batch, _take(leaf, lanes, total))
+                        if axis is not None
+                        else leaf.view(SharedArray)
+                        if type(leaf) is np.ndarray
+                        else leaf
                         for leaf, axis in zip(moved, axes, strict=True)
                     ]
                 )
@@ -232,7 +237,7 @@ class _Run:
                 tree.check_array(leaf, f"vmap: an output of {errors.describe(f)}")
             ours = type(leaf) is BatchTracer and leaf.interpreter is batch
             self.mapped.append(ours)
-            self.leaves.append(batch.hidden(leaf) if ours else leaf)
+            self.leaves.append(batch.hidden(leaf) if ours else unshared(leaf))
 
 
 def _put_together(runs: list[_Run], out_axes: Any, total: int, f: Callable[..., Any]) -> Any:

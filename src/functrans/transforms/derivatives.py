@@ -10,6 +10,7 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
+from functrans.core.shared import unshared
 from functrans.interpreters.dual import Dual, DualTracer
 from functrans.interpreters.stage import Stage, StageTracer
 from functrans.interpreters.tape import Tape, TapeTracer, sweep
@@ -317,7 +318,7 @@ def jvp(
     leaves, moving, structure = _check_tangents(primals, tangents, "jvp")
     with Dual(f) as dual:
         tracers = [
-            DualTracer(dual, leaf, tangent) if dtype_of(leaf).kind in "fc" else leaf
+            DualTracer(dual, unshared(leaf), tangent) if dtype_of(leaf).kind in "fc" else leaf
             for leaf, tangent in zip(leaves, moving, strict=True)
         ]
         out = f(*tree.unflatten(structure, tracers))
@@ -389,7 +390,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     # on tangents are written down.
     with Stage(f) as stage, Dual(f) as dual:
         tracers = [
-            DualTracer(dual, leaf, stage.input(ArraySpec(shape_of(leaf), dtype_of(leaf))))
+            DualTracer(dual, unshared(leaf), stage.input(ArraySpec(shape_of(leaf), dtype_of(leaf))))
             for leaf in leaves
         ]
         out = f(*tree.unflatten(structure, tracers))
