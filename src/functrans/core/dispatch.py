@@ -1,6 +1,6 @@
 """Levels: who handles this call?
 
-Every running transform is an `Interpreter` with a level, one higher than the one around it. The
+Every running transform is an `Interpreter` with a level, higher than the one around it. The
 tracers it makes carry it. A call goes to the interpreter of the highest level among its arguments,
 for which values of lower levels are constants; this alone rules out perturbation confusion.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from functrans.core import errors
@@ -22,12 +23,14 @@ class _Running(threading.local):
 
 
 _running = _Running()
+_next_level = count(1).__next__
+_everywhere: dict[int, bool] = {}  # the levels at work in any thread
 
 
 class Interpreter:
     """One meaning of the primitives, at one level, for the duration of a `with` block."""
 
-    __slots__ = ("closed", "function", "level")
+    __slots__ = ("bottom", "closed", "function", "level")
 
     transform = "a transform"
     differentiates = False
@@ -36,15 +39,19 @@ class Interpreter:
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         self.function = function
         self.closed = False
-        stack = _running.stack
-        self.level: int = stack[-1].level + 1 if stack else 1
+        # Newer is higher, in all threads: a thread may close over tracers of the one that began it.
+        self.level: int = _next_level()
+        # At the bottom no value of a lower level can be traced, so interpreters need not look.
+        self.bottom = not _everywhere
 
     def __enter__(self) -> Any:
+        _everywhere[self.level] = True
         _running.stack.append(self)
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         self.closed = True
+        _everywhere.pop(self.level, None)
         stack = _running.stack
         while stack.pop() is not self:  # a generator that was abandoned may have left its own
             pass

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+RULE_FILE = "<functrans rule>"  # the name of code that rules are compiled from
 _NUMPY_FOLDER = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
 
@@ -105,7 +106,7 @@ def user_frame() -> Any:
     frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((_PACKAGE_FOLDER, _NUMPY_FOLDER)):
+        if file != RULE_FILE and not file.startswith((_PACKAGE_FOLDER, _NUMPY_FOLDER)):
             return frame
         frame = frame.f_back
     return None

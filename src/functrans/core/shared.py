@@ -33,7 +33,7 @@ class SharedArray(np.ndarray[Any, Any]):
 
     def dot(self, other: Any, out: Any = None) -> Any:  # type: ignore[override]
         if isinstance(other, Tracer):
-            return np.dot(self.view(np.ndarray), other, out)  # type: ignore[call-overload]
+            return np.dot(self.view(np.ndarray), other, out)
         return super().dot(other, out)
 
 

@@ -96,8 +96,7 @@ class ArrayTracer(Tracer):
             primitive = UFUNCS.get(ufunc)
             if isinstance(primitive, Primitive):
                 if len(inputs) == 1:
-                    x = self.astype(self.dtype) if _is_weak(self) else self  # type: ignore[attr-defined]
-                    return self.interpreter.process1(primitive, x)
+                    return self.interpreter.process1(primitive, _strong(self))
                 if len(inputs) == 2:
                     x, y = inputs
                     other = y if x is self else x
@@ -110,15 +109,10 @@ class ArrayTracer(Tracer):
                         x, y = (x, other) if x is self else (other, y)
                     # A ufunc of Python scalars alone follows NumPy's arithmetic, not Python's.
                     if _is_weak(self) and _is_weak(other):
-                        x = self.astype(self.dtype) if x is self else x  # type: ignore[attr-defined]
-                        y = self.astype(self.dtype) if y is self else y  # type: ignore[attr-defined]
+                        x, y = _strong(x), _strong(y)
                     return interpreter.process2(primitive, x, y)
             if primitive is not None:
-                if all(map(_is_weak, inputs)):
-                    inputs = tuple(
-                        x.astype(x.dtype) if isinstance(x, Tracer) else x for x in inputs
-                    )  # type: ignore[attr-defined]
-                return primitive(*inputs)
+                return primitive(*map(_strong, inputs) if all(map(_is_weak, inputs)) else inputs)
         return call_ufunc_method(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -155,6 +149,10 @@ class ArrayTracer(Tracer):
     # Python's conversions: control flow sees concrete values.
 
     def __bool__(self) -> bool:
+        _refuse_assignment()
+        if self.dtype.kind != "b" and not self.shape:
+            nonzero: Any = np.not_equal(self, 0)  # type: ignore[call-overload]
+            return bool(concrete(nonzero))  # lanes need to agree on the truth, not on the value
         return bool(concrete(self))
 
     def __index__(self) -> int:
@@ -197,6 +195,13 @@ def _is_weak(value: Any) -> bool:
             return spec is not None and bool(spec.weak)
         value = value.value  # type: ignore[attr-defined]
     return type(value) in PYTHON_SCALARS
+
+
+def _strong(value: Any) -> Any:
+    """A traced Python scalar as a NumPy scalar; anything else as it is."""
+    if isinstance(value, ArrayTracer) and _is_weak(value):
+        return value.astype(value.dtype)  # type: ignore[attr-defined]
+    return value
 
 
 def _as_python(scalar: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -23,6 +24,8 @@ TreeDef = optree.PyTreeSpec
 _Class = TypeVar("_Class", bound=type)
 
 _NAMESPACE = "functrans"
+_registering = threading.RLock()
+_met: set[type] = set()  # dataclasses that were registered when they were met
 _PLAIN_LEAVES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, complex, str})
 
 
@@ -50,8 +53,11 @@ def _register_dataclasses_of(leaves: list[Any], is_leaf: Callable[[Any], bool] |
     found = [cls for cls in unknown if hasattr(cls, "__dataclass_fields__")]
     if is_leaf is not None:
         found = [c for c in found if any(type(x) is c and not is_leaf(x) for x in leaves)]
-    for cls in found:
-        register_dataclass(cls)
+    with _registering:
+        for cls in found:
+            if cls not in _met:
+                register_dataclass(cls)
+                _met.add(cls)
     return bool(found)
 
 
@@ -211,7 +217,11 @@ def register_dataclass(cls: _Class, meta_fields: Iterable[str] = ()) -> _Class:
             object.__setattr__(obj, name, value)
         return obj
 
-    return register(cls, split, join)
+    with _registering:
+        if cls in _met:  # met before it was registered: what is said now counts
+            optree.unregister_pytree_node(cls, namespace=_NAMESPACE)
+            _met.discard(cls)
+        return register(cls, split, join)
 
 
 def paths(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> list[str]:

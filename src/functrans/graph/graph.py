@@ -120,7 +120,14 @@ class Graph:
         for k, (variable, leaf) in enumerate(zip(self.inputs, leaves, strict=True)):
             environment[variable] = _fitting(leaf, variable.spec, k)
         run_equations(self.equations, environment)
-        return [environment[variable] for variable in self.outputs]
+        results = []
+        for variable in self.outputs:
+            value = environment[variable]
+            # A constant that is returned is copied: the caller may change what it gets.
+            if variable in self.constants and type(value) is np.ndarray:
+                value = value.copy()
+            results.append(value)
+        return results
 
     def pruned(self) -> Graph:
         """The same graph without the equations and constants that no output needs."""
@@ -169,7 +176,7 @@ class Graph:
             specs = tuple(variable.spec for variable in equation.inputs)
             try:
                 found = equation.primitive.shape(specs, equation.params)
-            except (TypeError, ValueError, IndexError) as error:
+            except (TypeError, ValueError, IndexError, KeyError) as error:
                 raise errors.GraphError(f"{what} cannot take {specs}: {error}") from error
             found = tuple(found) if equation.primitive.outputs else (found,)
             declared = tuple(variable.spec for variable in equation.outputs)
@@ -187,10 +194,14 @@ def _fitting(value: Any, spec: ArraySpec, position: int) -> Any:
         found = spec_of(value) if tree.is_array(value) else type(value).__name__
         raise errors.GraphError(f"input {position} was traced as {spec}, but is {found}.")
     given = spec_of(value)
-    if given.dtype != spec.dtype and not given.weak:
+    # A Python number stands for any dtype that holds it: an int for a float, not a float for an int.
+    holds = "biufc".index(given.dtype.kind) <= "biufc".index(spec.dtype.kind)
+    if given.dtype != spec.dtype and not (given.weak and holds):
         raise errors.GraphError(f"input {position} was traced as {spec}, but is {given}.")
-    if spec.weak and isinstance(value, (np.ndarray, np.generic)):
-        return value.item()
+    if spec.weak:
+        if isinstance(value, (np.ndarray, np.generic)):
+            return value.item()
+        return type(spec.dtype.type(0).item())(value) if given.dtype != spec.dtype else value
     if given.weak and not spec.weak:
         return cast(value, spec.dtype)
     return value

@@ -83,4 +83,4 @@ class Dual(Interpreter):
         return DualTracer(self, out, conform(tangent, out))
 
     def concrete(self, tracer: Any) -> Any:
-        return tracer.value
+        return tracer.value if not self.closed else self.escaped()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import Interpreter
+from functrans.core.dispatch import Interpreter, Tracer
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.core.tracer import ArrayTracer
 from functrans.graph.graph import Equation, Graph, Variable
@@ -39,6 +39,12 @@ class StageTracer(ArrayTracer):
         return "known when the graph runs"
 
 
+def _unchanged(value: Any, kept: Any) -> bool:
+    return type(value) is not np.ndarray or np.array_equal(
+        value, kept, equal_nan=value.dtype.kind in "fc"
+    )
+
+
 class Stage(Interpreter):
     """Writes primitives down as equations."""
 
@@ -51,8 +57,8 @@ class Stage(Interpreter):
         self.inputs: list[Variable] = []
         self.constants: dict[Variable, Any] = {}
         self.equations: list[Equation] = []
-        # One variable per constant object. The constants are kept alive, so ids stay unique.
-        self.known: dict[int, Variable] = {}
+        # One variable per constant object, which is kept alive, so that ids stay unique.
+        self.known: dict[int, tuple[Variable, Any]] = {}
 
     def input(self, spec: ArraySpec) -> StageTracer:
         """A tracer for an input of the graph."""
@@ -64,11 +70,15 @@ class Stage(Interpreter):
         """The variable that stands for a value: ours, or a constant."""
         if type(value) is StageTracer and value.interpreter is self:
             return value.variable
-        variable = self.known.get(id(value))
-        if variable is None:
-            variable = Variable(spec_of(value))
-            self.constants[variable] = value
-            self.known[id(value)] = variable
+        if isinstance(value, Tracer) and value.interpreter.closed:
+            value.interpreter.escaped()
+        known = self.known.get(id(value))
+        if known is not None and _unchanged(value, self.constants[known[0]]):
+            return known[0]
+        variable = Variable(spec_of(value))
+        # A copy: the user may go on to change the array in place.
+        self.constants[variable] = value.copy() if type(value) is np.ndarray else value
+        self.known[id(value)] = variable, value
         return variable
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -82,6 +92,8 @@ class Stage(Interpreter):
         return tracers if primitive.outputs else tracers[0]
 
     def concrete(self, tracer: Any) -> Any:
+        if self.closed:
+            self.escaped()
         raise errors.StagingError(
             f"the value of a traced array ({tracer.spec}) is not known while a function is staged "
             f"to a graph, at {errors.user_location()}. A Python `if` or `while`, float(x), int(x), "

@@ -78,10 +78,10 @@ class Tape(Interpreter):
 
     def process1(self, primitive: Any, x: Any) -> Any:
         value = x.value
-        out = primitive.impl(value) if self.level == 1 else primitive(value)
+        out = primitive.impl(value) if self.bottom else primitive(value)
         rule = primitive.rules[1]
         if rule is None:
-            return out
+            return out if not self.closed else self.escaped()
         save, pull = rule
         saved = None if save is None else save(out, value)
         fits = _fit_of(value, out, primitive.broadcasts)
@@ -103,13 +103,13 @@ class Tape(Interpreter):
             x_value = x
             y_value = y.value
             mask = 2
-        if self.level == 1:
+        if self.bottom:
             out = primitive.impl(x_value, y_value)
         else:
             out = primitive.call2(x_value, y_value)
         rule = primitive.rules[mask]
         if rule is None:
-            return out
+            return out if not self.closed else self.escaped()
         save, pull = rule
         saved = None if save is None else save(out, x_value, y_value)
         broadcasts = primitive.broadcasts
@@ -140,9 +140,9 @@ class Tape(Interpreter):
                 mask |= bit
             bit <<= 1
         # At the bottom of the stack nothing else is traced.
-        out = (primitive.impl if self.level == 1 else primitive)(*values, **params)
-        if primitive.vjp is None:
-            return out
+        out = (primitive.impl if self.bottom else primitive)(*values, **params)
+        if primitive.vjp is None or (not primitive.outputs and dtype_of(out).kind not in "fc"):
+            return out if not self.closed else self.escaped()
         rule = primitive.vjp(mask, out, tuple(values), params)
         if rule is None:
             return out
@@ -163,9 +163,9 @@ class Tape(Interpreter):
     def _process_one(self, primitive: Any, x: Any, params: dict[str, Any]) -> Any:
         """The same for the one array of most primitives, without the loop."""
         value = x.value
-        out = (primitive.impl if self.level == 1 else primitive)(value, **params)
-        if primitive.vjp is None:
-            return out
+        out = (primitive.impl if self.bottom else primitive)(value, **params)
+        if primitive.vjp is None or (not primitive.outputs and dtype_of(out).kind not in "fc"):
+            return out if not self.closed else self.escaped()
         rule = primitive.vjp(1, out, (value,), params)
         if rule is None:
             return out
@@ -189,7 +189,7 @@ class Tape(Interpreter):
         return tuple(results)
 
     def concrete(self, tracer: Any) -> Any:
-        return tracer.value
+        return tracer.value if not self.closed else self.escaped()
 
 
 class _Closed:

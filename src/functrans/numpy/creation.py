@@ -9,6 +9,7 @@ import numpy as np
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.numpy.table import holds_tracer, implements
+from functrans.ops import structure
 
 
 def array(value: Any, dtype: Any = None) -> Any:
@@ -145,7 +146,7 @@ def isscalar(element: Any) -> Any:
 
 @implements(np.copy)
 def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
-    return +a
+    return structure.astype(a, dtype=dtype_of(a))
 
 
 @implements(np.array_repr)

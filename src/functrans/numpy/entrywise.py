@@ -12,21 +12,24 @@ from functrans.numpy.table import as_array, given, implements, refuse
 from functrans.ops import elementwise, structure
 
 
-def _is_zero(value: Any) -> bool:
-    return type(value) in (int, float) and value == 0
+def _is_zero(value: Any, other: Any) -> bool:
+    """Whether a value is a literal zero beside a floating point value."""
+    return type(value) in (int, float) and value == 0 and dtype_of(other).kind in "fc"
 
 
 def _maximum(x: Any, y: Any) -> Any:
     """Larger of two; with a literal zero it is relu, whose derivative at 0 is 0."""
-    if _is_zero(y):
+    if _is_zero(y, x):
         return elementwise.relu(x)
-    return elementwise.relu(y) if _is_zero(x) else elementwise.maximum(_operand(x), _operand(y))
+    return elementwise.relu(y) if _is_zero(x, y) else elementwise.maximum(_operand(x), _operand(y))
 
 
 def _minimum(x: Any, y: Any) -> Any:
-    if _is_zero(y):
+    if _is_zero(y, x):
         return elementwise.neg_relu(x)
-    return elementwise.neg_relu(y) if _is_zero(x) else elementwise.minimum(_operand(x), _operand(y))
+    return (
+        elementwise.neg_relu(y) if _is_zero(x, y) else elementwise.minimum(_operand(x), _operand(y))
+    )
 
 
 def _operand(value: Any) -> Any:
@@ -110,6 +113,8 @@ def clip(
 @implements(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     refuse("round", out=out)
+    if dtype_of(a).kind in "biu" and decimals >= 0:
+        return a
     if decimals == 0:
         return np.rint(as_array(a))
     scale = 10.0**decimals
@@ -126,6 +131,8 @@ def fix(x: Any, out: Any = None) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
+    if dtype_of(x).kind in "biu":
+        return x
     limits = np.finfo(dtype_of(x))
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf

@@ -68,10 +68,13 @@ for _name, _function in {
     "dot": products.dot,
     "clip": entrywise.clip,
     "round": entrywise.round_,
-    "__round__": lambda x, ndigits=None: entrywise.round_(x, ndigits or 0),
-    "__floor__": lambda x: np.floor(x),
-    "__ceil__": lambda x: np.ceil(x),
-    "__trunc__": lambda x: np.trunc(x),
+    # Python's round, math.floor and their kin give plain ints, which loops and ranges need.
+    "__round__": lambda x, ndigits=None: (
+        int(np.rint(x)) if ndigits is None else entrywise.round_(x, ndigits)
+    ),
+    "__floor__": lambda x: int(np.floor(x)),
+    "__ceil__": lambda x: int(np.ceil(x)),
+    "__trunc__": lambda x: int(np.trunc(x)),
     "conj": lambda x: np.conjugate(x),
     "conjugate": lambda x: np.conjugate(x),
     "copy": creation.copy,

@@ -28,6 +28,11 @@ from functrans.ops import indexing, sorting, structure
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     x = as_array(a)
+    if order not in ("C", "F"):
+        raise errors.MissingRuleError(
+            f"order={order!r} depends on the memory layout, which traced values do not have, at "
+            f"{errors.user_location()}. Use order='C' or order='F'."
+        )
     wanted = static_ints(shape if isinstance(shape, (tuple, list)) else (shape,))
     old = shape_of(x)
     if -1 in wanted:
@@ -388,7 +393,7 @@ def _pad_by_position(x: Any, axis: int, width: tuple[int, int], mode: str, odd: 
             "np.pad with reflect_type='odd' and more padding than entries has no rule for traced "
             f"values, at {errors.user_location()}. Pad in several steps."
         )
-    before, after = width
+    before = width[0]
     left = 2 * _along(x, axis, 0, 1) - _along(padded, axis, 0, before)
     right = 2 * _along(x, axis, n - 1, n) - _along(padded, axis, before + n, None)
     return concatenate([left, x, right], axis)

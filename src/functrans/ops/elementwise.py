@@ -26,7 +26,7 @@ subtract = elementwise(np.subtract, 1, -1, impl=operator.sub, operator="sub")
 multiply = elementwise(np.multiply, lambda y: y, lambda x: x, impl=operator.mul, operator="mul")
 divide = elementwise(
     np.divide,
-    lambda y: 1 / y,
+    lambda y: 1 / y if type(y) not in PYTHON_SCALARS or y else math.copysign(math.inf, y),
     lambda out, y: -out / y,
     impl=operator.truediv,
     operator="truediv",

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.errors import RULE_FILE
 from functrans.core.primitive import Elementwise, Primitive, Rule
 from functrans.core.shapes import ArraySpec, shape_of, stand_in
 from functrans.core.tracer import UFUNCS, install_binary, install_unary
@@ -72,7 +73,7 @@ def _names(partial: Partial) -> tuple[str, ...]:
 @cache
 def _compiled(source: str) -> Callable[..., Any]:
     """A small function from its source. Most rules have one of some twenty forms, each made once."""
-    function: Callable[..., Any] = eval(compile(source, "<functrans rule>", "eval"))
+    function: Callable[..., Any] = eval(compile(source, RULE_FILE, "eval"))
     return function
 
 

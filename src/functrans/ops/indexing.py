@@ -256,6 +256,10 @@ def _scatter_sum_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
 
 def _scatter_sum_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
     templates = tuple((slice(None), *template) for template in params["templates"])
+    args = [
+        arg if mapped else np.broadcast_to(arg, (size, *shape_of(arg)))
+        for arg, mapped in zip(args, batched, strict=True)
+    ]
     return scatter_sum(*args, shape=(size, *params["shape"]), templates=templates)
 
 

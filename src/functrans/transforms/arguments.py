@@ -43,12 +43,13 @@ def positions_of(argnums: int | Sequence[int], count: int, function: Any) -> tup
     """`argnums` as non-negative positions, checked against the number of arguments."""
     if type(argnums) is int and 0 <= argnums < count:
         return (argnums,)
-    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    wanted = tuple(argnums) if isinstance(argnums, (tuple, list, range)) else (argnums,)
     positions = []
     for number in wanted:
         if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
             raise errors.InputTypeError(
-                f"argnums must be an int or a tuple of ints, not {argnums!r}."
+                f"argnums must be an int or a tuple of ints, not {argnums!r}. Give the positions of "
+                f"the arguments of {errors.describe(function)} to differentiate by."
             )
         if not -count <= number < count:
             raise errors.ArgnumsError(
@@ -103,10 +104,10 @@ def own_all(
         value = cotangents.get(key)
         if (
             type(value) is np.ndarray
+            and value.ndim
             and value.base is None
             and value.dtype is like.dtype
             and id(value) not in seen
-            and value.ndim
         ):
             seen.add(id(value))
         else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, named_axis, running_interpreters
-from functrans.core.shapes import shape_of
+from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.shared import SharedArray, unshared
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.ops.collective import all_lanes, axis_size, sum_lanes
@@ -62,6 +62,10 @@ def vmap(
     """
     check_callable(f, "vmap")
     requested = axis_size
+    if requested is not None and (not isinstance(requested, (int, np.integer)) or requested < 0):
+        raise errors.OptionError(
+            f"axis_size must be the number of lanes, an int that is not negative, not {requested!r}."
+        )
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise errors.OptionError(f"chunk_size must be a positive int, not {chunk_size!r}.")
 
@@ -84,13 +88,16 @@ def vmap(
         numbers = np.arange(total)
         size = chunk_size or max(total, 1)
         pending = [numbers[k : k + size] for k in range(0, max(total, 1), size)][::-1]
-        finished = []
+        finished: list[_Run] = []
+        if total == 0:
+            # No lane can say which way a branch goes. One lane of ones finds the shapes instead.
+            pending, moved = [np.zeros(1, int)], _with_a_lane(moved, axes)
         while pending:
             lanes = pending.pop()
-            with Batch(lanes, total, axis_name, f) as batch:
+            with Batch(lanes, max(total, 1), axis_name, f) as batch:
                 traced = iter(
                     [
-                        BatchTracer(batch, _take(leaf, lanes, total))
+                        BatchTracer(batch, _take(leaf, lanes, max(total, 1)))
                         if axis is not None
                         else leaf.view(SharedArray)
                         if type(leaf) is np.ndarray
@@ -100,11 +107,19 @@ def vmap(
                 )
                 run_args, run_kwargs = _filled(flat, traced), _filled(named.values(), traced)
                 out = f(*run_args, **dict(zip(named, run_kwargs, strict=True)))
-                finished.append(_Run(batch, out, f))
+                finished.append(_Run(batch, out, f, keep=total > 0))
             pending += batch.pending[::-1]
-        return _put_together(finished, out_axes, total, f)
+        return _own(_put_together(finished, out_axes, total, f), leaves)
 
     return named_like(f, "vmap")(mapped)
+
+
+def _with_a_lane(leaves: list[Any], axes: list[Any]) -> list[Any]:
+    """Mapped values of no lanes, as values of one lane."""
+    return [
+        leaf if axis is None else np.ones((1, *shape_of(leaf)[1:]), dtype_of(leaf))
+        for leaf, axis in zip(leaves, axes, strict=True)
+    ]
 
 
 def _filled(parts: Iterable[Any], leaves: Iterator[Any]) -> list[Any]:
@@ -224,12 +239,30 @@ def _lane_count(
     )
 
 
+def _root(array: Any) -> Any:
+    while type(array.base) is np.ndarray:
+        array = array.base
+    return array
+
+
+def _own(out: Any, inputs: list[Any]) -> Any:
+    """Copy results that share memory with an argument, which np.stack of a loop would not do."""
+    roots = {id(_root(leaf)) for leaf in inputs if isinstance(leaf, np.ndarray)}
+
+    def own(leaf: Any) -> Any:
+        shares = type(leaf) is np.ndarray and id(_root(leaf)) in roots
+        return leaf.copy() if shares else leaf
+
+    leaves, structure = flatten_argument(out)
+    return unflatten_argument(structure, [own(leaf) for leaf in leaves])
+
+
 class _Run:
     """What one group of lanes returned: the leaves with lanes first, or unmapped."""
 
-    def __init__(self, batch: Batch, out: Any, f: Callable[..., Any]) -> None:
+    def __init__(self, batch: Batch, out: Any, f: Callable[..., Any], keep: bool) -> None:
         leaves, self.structure = flatten_argument(out)
-        self.lanes = batch.lanes
+        self.lanes = batch.lanes if keep else batch.lanes[:0]
         self.mapped = []
         self.leaves = []
         for leaf in leaves:
@@ -237,7 +270,8 @@ class _Run:
                 tree.check_array(leaf, f"vmap: an output of {errors.describe(f)}")
             ours = type(leaf) is BatchTracer and leaf.interpreter is batch
             self.mapped.append(ours)
-            self.leaves.append(batch.hidden(leaf) if ours else unshared(leaf))
+            value = batch.hidden(leaf) if ours else unshared(leaf)
+            self.leaves.append(value if keep or not ours else value[:0])
 
 
 def _put_together(runs: list[_Run], out_axes: Any, total: int, f: Callable[..., Any]) -> Any:
@@ -268,7 +302,7 @@ def _put_together(runs: list[_Run], out_axes: Any, total: int, f: Callable[..., 
 def _gather(runs: list[_Run], k: int, axis: Any, total: int, order: Any, f: Any) -> Any:
     """Output k of all runs, with the mapped axis where `axis` wants it."""
     if axis is None:
-        if any(run.mapped[k] for run in runs) or len(runs) > 1:
+        if any(run.mapped[k] for run in runs) or not _same(runs, k):
             raise errors.MappedAxisError(
                 f"out_axes is None for an output of {errors.describe(f)} that differs from lane to "
                 "lane. Use an int, or reduce it over the lanes (psum, pmean with an axis_name)."
@@ -299,6 +333,20 @@ def _gather(runs: list[_Run], k: int, axis: Any, total: int, order: Any, f: Any)
     if type(value) is np.ndarray and not value.flags.writeable:
         value = value.copy()
     return value
+
+
+def _same(runs: list[_Run], k: int) -> bool:
+    """Whether an output that is not mapped is the same in all runs."""
+    first = runs[0].leaves[k]
+    return all(
+        run.leaves[k] is first
+        or (
+            not isinstance(first, Tracer)
+            and not isinstance(run.leaves[k], Tracer)
+            and np.array_equal(run.leaves[k], first)
+        )
+        for run in runs[1:]
+    )
 
 
 # Collectives.
@@ -350,7 +398,7 @@ def pmax(x: Any, axis_name: Hashable) -> Any:
     >>> vmap(lambda x: pmax(x, "i") - x, axis_name="i")(np.array([1.0, 3.0]))
     array([2., 0.])
     """
-    named_axis(axis_name)
+    axis_size(axis_name, "pmax")
     return _map_arrays(lambda leaf: np.max(all_lanes(leaf, axis_name=axis_name), axis=0), x, "pmax")
 
 
@@ -364,7 +412,7 @@ def pmin(x: Any, axis_name: Hashable) -> Any:
     >>> vmap(lambda x: x - pmin(x, "i"), axis_name="i")(np.array([1.0, 3.0]))
     array([0., 2.])
     """
-    named_axis(axis_name)
+    axis_size(axis_name, "pmin")
     return _map_arrays(lambda leaf: np.min(all_lanes(leaf, axis_name=axis_name), axis=0), x, "pmin")
 
 

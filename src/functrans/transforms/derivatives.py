@@ -93,7 +93,7 @@ def value_and_grad(
     >>> float(value), gradient
     (5.0, array([2., 4.]))
     """
-    check_callable(f, "grad")
+    check_callable(f, "value_and_grad")
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradients, aux = _differentiate(f, argnums, has_aux, holomorphic, args, kwargs)
@@ -338,7 +338,11 @@ def _primal(leaf: Any, dual: Dual) -> Any:
 
 def _tangent(leaf: Any, dual: Dual) -> Any:
     if type(leaf) is DualTracer and leaf.interpreter is dual:
-        return leaf.tangent
+        tangent = leaf.tangent
+        # A broadcast tangent is a view that cannot be written to; users get an array of their own.
+        if type(tangent) is np.ndarray and not tangent.flags.writeable:
+            tangent = tangent.copy()
+        return tangent
     tree.check_array(leaf, "jvp: the output")
     dtype = dtype_of(leaf)
     # Integers and bools do not move; a float zero says so.
@@ -441,27 +445,29 @@ def linear_transpose(f: Callable[..., Any], *examples: Any) -> Callable[..., Any
     """
     check_callable(f, "linear_transpose")
     zeros = tree.map(lambda leaf: np.zeros(shape_of(leaf), dtype_of(leaf))[()], examples)
-    # f is linear if f(0) = 0 and the derivative does not depend on where it is taken: it is taken
-    # with traced zeros, and whatever it saves must not be traced.
-    with Tape(f) as outer:
-        marked = tree.map(
-            lambda leaf: outer.leaf(leaf) if dtype_of(leaf).kind in "fc" else leaf, zeros
-        )
-        out, pullback = vjp(f, *marked)
-        seeds = tree.map(lambda leaf: np.ones(shape_of(leaf), dtype_of(leaf))[()], out)
-        pulled = pullback(seeds)
-        depends = any(
-            type(leaf) is TapeTracer and leaf.interpreter is outer for leaf in tree.leaves(pulled)
-        )
-    values = tree.leaves(_without_tape(out, outer))
-    if depends or any(bool(np.any(leaf != 0)) for leaf in values):
-        raise errors.LinearityError(
-            f"linear_transpose needs a linear function, but {errors.describe(f)} is not: "
-            + ("its derivative depends on its argument." if depends else "f(0) is not 0.")
-            + " Use vjp for the transpose of its derivative at a point."
-        )
+    # f is linear if its value at a point is its derivative at 0 applied to that point.
+    random = np.random.default_rng(0)
+    point = tree.map(lambda leaf: _random_like(leaf, random), zeros)
+    value, derivative = tree.leaves(f(*point)), tree.leaves(jvp(f, zeros, point)[1])
+    for found, expected in zip(value, derivative, strict=True):
+        if isinstance(found, Tracer) or isinstance(expected, Tracer):
+            continue  # it depends on traced values around us, which may not be known yet
+        tolerance = 1e-3 if dtype_of(found).itemsize <= 4 else 1e-9
+        if not np.allclose(found, expected, rtol=tolerance, atol=tolerance):
+            raise errors.LinearityError(
+                f"linear_transpose needs a linear function, but {errors.describe(f)} is not: its "
+                "value at a random point is not its derivative at 0 times that point. Use vjp for "
+                "the transpose of its derivative at a point."
+            )
     transpose: Callable[..., Any] = vjp(f, *zeros)[1]
     return transpose
+
+
+def _random_like(leaf: Any, random: np.random.Generator) -> Any:
+    values = random.standard_normal(shape_of(leaf))
+    if dtype_of(leaf).kind == "c":
+        values = values + 1j * random.standard_normal(shape_of(leaf))
+    return np.asarray(values).astype(dtype_of(leaf))[()]
 
 
 def stop_gradient(x: Any) -> Any:

@@ -78,11 +78,32 @@ def _chosen(
     return positions, tuple(args[position] for position in positions)
 
 
+def _check_complex(inputs: list[Any], outputs: list[Any], mode: str, holomorphic: bool) -> None:
+    """Refuse Jacobians of complex functions that one matrix of this mode does not determine.
+
+    A pushed real tangent gives the derivative of a complex output by a real input, and a pulled real
+    cotangent that of a real output by a complex input. Between complex numbers one matrix is enough
+    only if the function is holomorphic.
+    """
+    complex_in = any(dtype_of(leaf).kind == "c" for leaf in inputs)
+    complex_out = any(dtype_of(leaf).kind == "c" for leaf in outputs)
+    lossy = complex_in if mode == "jacfwd" else complex_out
+    if lossy and not (holomorphic and complex_in and complex_out):
+        other = "jacrev" if mode == "jacfwd" else "jacfwd"
+        what = "complex inputs" if mode == "jacfwd" else "complex outputs"
+        raise errors.InputTypeError(
+            f"{mode} of a function with {what} is not one complex matrix. Use holomorphic=True if "
+            f"the function is holomorphic, {other} if only the other side is complex, or take real "
+            "and imaginary parts as separate arguments."
+        )
+
+
 def jacfwd(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """The Jacobian by forward mode: one tangent for every input, many at once.
 
@@ -100,6 +121,8 @@ def jacfwd(
     chunk_size : int, optional
         Push at most this many tangents at a time, to bound memory. Large Jacobians are computed in
         blocks that fit the cache if it is not given.
+    holomorphic : bool
+        Whether f is a complex-differentiable function of complex arguments.
 
     Examples
     --------
@@ -143,6 +166,7 @@ def jacfwd(
                 return out[1]
 
         rows = vmap(push, out_axes=-1, axis_size=inputs, chunk_size=rows_at_a_time)(*_basis(leaves))
+        _check_complex(leaves, tree.leaves(rows), "jacfwd", holomorphic)
         split = tree.map(
             lambda stack: _split_rows(stack, leaves, structure, len(shape_of(stack)) - 1), rows
         )
@@ -170,6 +194,7 @@ def jacrev(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """The Jacobian by reverse mode: one cotangent for every output, many at once.
 
@@ -197,6 +222,7 @@ def jacrev(
                     f"jacrev needs floating point outputs, but {errors.describe(f)} returned dtype "
                     f"{dtype_of(leaf)}, which has no derivative."
                 )
+        _check_complex(tree.leaves(chosen), leaves, "jacrev", holomorphic)
 
         def pull(*basis: Any) -> Any:
             return pullback(tree.unflatten(structure, basis))
@@ -255,10 +281,12 @@ def jacobian(
         function = _only(f, args, positions, kwargs)
         inputs = sum(map(_size, tree.leaves(chosen)))
         try:
-            outputs = sum(map(_size, tree.leaves(eval_shape(function, *chosen))))
+            results = tree.leaves(eval_shape(function, *chosen))
         except errors.StagingError:  # Python branches: reverse mode finds out while it runs
-            outputs = 0
-        return (jacfwd if inputs < outputs else jacrev)(f, argnums)(*args, **kwargs)
+            results = []
+        # Forward mode is the one for complex outputs of real inputs.
+        forward = inputs < sum(map(_size, results)) or any(s.dtype.kind == "c" for s in results)
+        return (jacfwd if forward else jacrev)(f, argnums)(*args, **kwargs)
 
     return named_like(f, "jacobian")(chosen_jacobian)
 
@@ -274,6 +302,7 @@ def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
     array([[6., 2.],
            [2., 0.]])
     """
+    check_callable(f, "hessian")
     return jacfwd(jacrev(f, argnums), argnums)
 
 

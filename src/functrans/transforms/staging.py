@@ -66,5 +66,6 @@ def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> eval_shape(np.matmul, ArraySpec((1000, 20), float), ArraySpec((20, 3), float))
     float64[1000,3]
     """
+    check_callable(f, "eval_shape")
     graph = make_graph(f)(*args, **kwargs)
     return tree.unflatten(graph.out_tree, [variable.spec for variable in graph.outputs])
