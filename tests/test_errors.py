@@ -301,12 +301,15 @@ def test_ravel_pytree_refuses_to_unravel_a_vector_of_another_length():
 
 
 def test_an_operand_that_is_no_number_is_refused():
+    # A list is converted by us; an array of text meets NumPy's own error.
     raised(
         TypeError,
-        lambda: grad(lambda x: np.sum(x * np.array(["a", "b", "c"])))(THREE),
-        "not a number|no rule|numeric",
+        lambda: grad(lambda x: np.sum(x * ["a", "b", "c"]))(THREE),
+        "not a number",
         HERE,
     )
+    with pytest.raises(TypeError, match="did not contain a loop"):
+        grad(lambda x: np.sum(x * np.array(["a", "b", "c"])))(THREE)
 
 
 # argnums.
@@ -908,7 +911,7 @@ def test_a_pullback_that_outlives_an_outer_transform_is_refused_where_it_is_call
     [
         (lambda x: np.interp(0.5, x, x), r"numpy\.interp"),
         (lambda x: np.linalg.svd(np.outer(x, x))[1], r"numpy\.linalg\.svd"),
-        (lambda x: np.frexp(x)[0], r"numpy\.frexp"),
+        (lambda x: np.unwrap(x), r"numpy\.unwrap"),
         (lambda x: np.multiply.outer(x, x), r"numpy\.multiply\.outer"),
         (lambda x: np.add.at(x, 0, 1.0), r"numpy\.add\.at"),
         (lambda x: np.histogram(x)[0], r"numpy\.histogram"),
@@ -1082,16 +1085,17 @@ def test_a_collective_of_a_string():
 
 
 @pytest.mark.parametrize(
-    ("f", "reason"),
+    "f",
     [
-        (lambda x: x * x, "derivative depends on its argument"),
-        (lambda x: np.sin(x), "derivative depends on its argument"),
-        (lambda x: np.exp(x) - 1, "derivative depends on its argument"),
-        (lambda x: x + 1.0, r"f\(0\) is not 0"),
-        (lambda x: 3.0 * np.ones(3), r"f\(0\) is not 0"),
+        lambda x: x * x,
+        lambda x: np.sin(x),
+        lambda x: np.exp(x) - 1,
+        lambda x: x + 1.0,
+        lambda x: 3.0 * np.ones(3),
     ],
 )
-def test_linear_transpose_refuses_a_function_that_is_not_linear(f, reason):
+def test_linear_transpose_refuses_a_function_that_is_not_linear(f):
+    reason = "is not its derivative at 0 times that point"
     raised(ValueError, lambda: linear_transpose(f, THREE), reason, HERE, "Use vjp")
 
 

@@ -31,10 +31,9 @@ class SharedArray(np.ndarray[Any, Any]):
             return _traced_take(self.view(np.ndarray), indices, axis, out, mode)
         return super().take(indices, axis, out, mode)
 
-    def dot(self, other: Any, out: Any = None) -> Any:  # type: ignore[override]
-        if isinstance(other, Tracer):
-            return np.dot(self.view(np.ndarray), other, out)
-        return super().dot(other, out)
+    def dot(self, other: Any, out: Any = None) -> Any:
+        dot: Any = np.dot if isinstance(other, Tracer) else np.ndarray.dot
+        return dot(self.view(np.ndarray), other, out)
 
 
 def unshared(value: Any) -> Any:

@@ -151,7 +151,7 @@ class ArrayTracer(Tracer):
     def __bool__(self) -> bool:
         _refuse_assignment()
         if self.dtype.kind != "b" and not self.shape:
-            nonzero: Any = np.not_equal(self, 0)  # type: ignore[call-overload]
+            nonzero: Any = np.not_equal(self, 0)
             return bool(concrete(nonzero))  # lanes need to agree on the truth, not on the value
         return bool(concrete(self))
 
