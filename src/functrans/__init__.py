@@ -7,6 +7,7 @@ nested in any order and to any depth.
 from functrans import errors as errors
 from functrans import numpy as numpy
 from functrans import tree as tree
+from functrans.core.allocator import keep_freed_memory as _keep_freed_memory
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Graph
 from functrans.transforms.batching import (
@@ -32,6 +33,8 @@ from functrans.transforms.staging import eval_shape, make_graph
 from functrans.tree import ravel_pytree
 
 __version__ = "0.1.0"
+
+_keep_freed_memory()
 
 __all__ = [
     "ArraySpec",

@@ -96,7 +96,8 @@ class ArrayTracer(Tracer):
             primitive = UFUNCS.get(ufunc)
             if isinstance(primitive, Primitive):
                 if len(inputs) == 1:
-                    return self.interpreter.process1(primitive, _strong(self))
+                    x = _strong(self) if _is_weak(self) else self
+                    return self.interpreter.process1(primitive, x)
                 if len(inputs) == 2:
                     x, y = inputs
                     other = y if x is self else x
@@ -189,6 +190,9 @@ class ArrayTracer(Tracer):
 
 def _is_weak(value: Any) -> bool:
     """Whether a value is a Python scalar, traced or not."""
+    held = getattr(value, "value", value)
+    if type(held) is np.ndarray or type(held) is np.float64:  # most are
+        return False
     while isinstance(value, Tracer):
         if getattr(value, "value", None) is None:
             spec = getattr(value, "spec", None)
@@ -198,10 +202,8 @@ def _is_weak(value: Any) -> bool:
 
 
 def _strong(value: Any) -> Any:
-    """A traced Python scalar as a NumPy scalar; anything else as it is."""
-    if isinstance(value, ArrayTracer) and _is_weak(value):
-        return value.astype(value.dtype)  # type: ignore[attr-defined]
-    return value
+    """A Python scalar, if it is traced, as a NumPy scalar."""
+    return value.astype(value.dtype) if isinstance(value, Tracer) else value  # type: ignore[attr-defined]
 
 
 def _as_python(scalar: Any) -> Any:

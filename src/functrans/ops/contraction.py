@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import string
 from math import prod
 from typing import Any
@@ -25,12 +24,19 @@ def _swap(x: Any) -> Any:
     return np.swapaxes(x, -1, -2)
 
 
+def _product(x: Any, y: Any) -> Any:
+    """x @ y; for two matrices `dot` is the same call of BLAS with half the overhead."""
+    if type(x) is np.ndarray and type(y) is np.ndarray and x.ndim == y.ndim == 2:
+        return x.dot(y)
+    return x @ y
+
+
 def _matmul_back_to_x(g: Any, x_shape: tuple[int, ...], y: Any) -> Any:
     if y.ndim == 1:
         return g * y if len(x_shape) == 1 else sum_to_shape(g[..., None] * y, x_shape)
     if len(x_shape) == 1:
         return y @ g if y.ndim == 2 else sum_to_shape((y @ g[..., None])[..., 0], x_shape)
-    return g @ y.T if y.ndim == 2 else sum_to_shape(g @ _swap(y), x_shape)
+    return _product(g, y.T) if y.ndim == 2 else sum_to_shape(g @ _swap(y), x_shape)
 
 
 def _matmul_back_to_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
@@ -42,10 +48,10 @@ def _matmul_back_to_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
         return sum_to_shape(x[:, None] * g[..., None, :], y_shape)
     if len(y_shape) == 2:
         if x.ndim == 2:
-            return x.T @ g
+            return _product(x.T, g)
         # A matrix that many matrices were multiplied with: one product of the stacked rows.
         rows = prod(x.shape[:-1])
-        return x.reshape((rows, x.shape[-1])).T @ g.reshape((rows, g.shape[-1]))
+        return _product(x.reshape((rows, x.shape[-1])).T, g.reshape((rows, g.shape[-1])))
     return sum_to_shape(_swap(x) @ g, y_shape)
 
 
@@ -115,9 +121,7 @@ def _matmul_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
     return result_spec(np.matmul, small, {}, shape)
 
 
-matmul = Primitive(
-    "matmul", operator.matmul, jvp=_matmul_jvp, batch=_matmul_batch, shape=_matmul_spec
-)
+matmul = Primitive("matmul", _product, jvp=_matmul_jvp, batch=_matmul_batch, shape=_matmul_spec)
 matmul.rules = _matmul_rules
 matmul.vjp = vjp_from_rules(matmul)
 UFUNCS[np.matmul] = matmul

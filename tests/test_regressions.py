@@ -1,0 +1,173 @@
+"""Mistakes that were made once, each pinned by the program that showed it."""
+
+import dataclasses
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import functrans as ft
+from functrans.errors import FunctransError
+
+
+def test_a_transform_in_another_thread_may_close_over_a_tracer():
+    def f(x):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: ft.grad(lambda y: x * y * y)(3.0)).result()
+
+    value, slope = ft.value_and_grad(f)(2.0)
+    assert value == 12.0 and slope == 6.0
+
+
+def test_where_sums_over_what_its_mask_broadcasts():
+    gradient = ft.grad(lambda x: np.sum(np.where(np.eye(2) > 0, x, 0.0)))(np.ones(2))
+    np.testing.assert_array_equal(gradient, [1.0, 1.0])
+
+
+def test_several_reads_of_one_array_under_vmap_and_an_outer_gradient():
+    def inner(x, w):
+        return np.sum(ft.grad(lambda v: np.sum(v[:2] * x + v[1:] * w))(np.ones(3)) ** 2)
+
+    xs = np.array([0.1, 0.2, 0.3])
+    gradient = ft.grad(lambda w: np.sum(ft.vmap(lambda x: inner(x, w))(xs)))(np.array([1.0, 2.0]))
+    np.testing.assert_allclose(gradient, [7.2, 12.0])
+
+
+def test_a_conversion_to_integers_has_no_derivative():
+    assert ft.grad(lambda x: x.astype(int).astype(float) * 2.5)(np.float64(1.7)) == 0.0
+    picked = ft.grad(lambda x: np.sum(x[x.astype(int)]))(np.array([1.0, 0.0, 1.0]))
+    np.testing.assert_array_equal(picked, [1.0, 2.0, 0.0])
+
+
+def test_jacobians_of_complex_functions_say_what_they_cannot_tell():
+    np.testing.assert_allclose(ft.jacfwd(lambda x: x * 1j)(1.0), 1j)
+    np.testing.assert_allclose(ft.jacrev(np.abs)(3 + 4j), 0.6 - 0.8j)
+    np.testing.assert_allclose(ft.jacobian(lambda x: x * 1j)(np.ones(2)), 1j * np.eye(2))
+    z = np.array([1 + 2j, 0.5j])
+    for transform in (ft.jacfwd, ft.jacrev):
+        np.testing.assert_allclose(transform(np.exp, holomorphic=True)(z), np.diag(np.exp(z)))
+        with pytest.raises(FunctransError, match="holomorphic=True"):
+            transform(np.exp)(z)
+    with pytest.raises(FunctransError, match="jacrev if"):
+        ft.jacfwd(np.abs)(3 + 4j)
+    with pytest.raises(FunctransError, match="jacfwd if"):
+        ft.jacrev(lambda x: x * 1j)(1.0)
+
+
+def test_a_graph_keeps_the_constants_it_was_traced_with():
+    def f(x):
+        weight = np.ones(3)
+        y = x * weight
+        weight[:] = 2
+        return np.sum(y * weight)
+
+    graph = ft.make_graph(f)(np.ones(3))
+    assert graph(np.ones(3)) == 6.0
+    constant = ft.make_graph(lambda x: np.arange(3.0))(1.0)
+    constant(1.0)[:] = 7
+    np.testing.assert_array_equal(constant(1.0), [0.0, 1.0, 2.0])
+
+
+def test_python_loops_over_rounded_values():
+    def f(x):
+        total = x
+        for _ in range(math.floor(x)):
+            total = total * x
+        return total + 0.0 * round(x)
+
+    assert ft.grad(f)(2.5) == 3 * 2.5**2
+    np.testing.assert_allclose(ft.vmap(f)(np.array([1.5, 2.5, 1.2])), [1.5**2, 2.5**3, 1.2**2])
+
+
+def test_a_branch_under_vmap_without_lanes_comes_to_an_end():
+    def f(x):
+        while not x > 5:
+            x = x + 1
+        return x, np.stack([x, x])
+
+    lengths = [out.shape for out in ft.vmap(f)(np.zeros(0))]
+    assert lengths == [(0,), (0, 2)]
+
+
+def test_the_truth_of_a_number_splits_lanes_in_two():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return 1.0 if x else 0.0
+
+    np.testing.assert_array_equal(ft.vmap(f)(np.arange(50.0)), np.arange(50.0) != 0)
+    assert len(runs) == 2
+
+
+def test_results_of_vmap_are_not_views_of_its_arguments():
+    a = np.ones((3, 2))
+    for f in (lambda x: x, lambda x: x[0], lambda x: x.reshape(2, 1)):
+        assert not np.shares_memory(ft.vmap(f)(a), a)
+
+
+def test_tangents_can_be_written_to():
+    tangent = ft.jvp(lambda x: x + np.ones((2, 3)), (1.0,), (1.0,))[1]
+    tangent += 1
+    np.testing.assert_array_equal(tangent, np.full((2, 3), 2.0))
+
+
+def test_a_table_that_lanes_share_is_indexed_by_mapped_arrays():
+    table, rows = np.arange(12.0).reshape(4, 3), np.array([[0, 1], [2, 3]])
+    runs = []
+
+    def lookup(table, i):
+        runs.append(1)
+        return table[i], np.take(table, i, axis=0), (table * 2)[i[0]], table.dot(i[0] * np.ones(3))
+
+    found = ft.vmap(lookup, in_axes=(None, 0))(table, rows)
+    np.testing.assert_array_equal(found[0], table[rows])
+    np.testing.assert_array_equal(found[1], table[rows])
+    np.testing.assert_array_equal(found[2], 2 * table[rows[:, 0]])
+    np.testing.assert_array_equal(found[3], [table @ (i * np.ones(3)) for i in rows[:, 0]])
+    assert len(runs) == 1
+    assert all(type(each) is np.ndarray for each in found)
+
+
+def test_a_dataclass_may_be_registered_after_it_was_met():
+    @dataclasses.dataclass
+    class Layer:
+        weight: float
+        name: str
+
+    assert ft.tree.leaves(Layer(1.0, "a")) == [1.0, "a"]
+    ft.tree.register_dataclass(Layer, meta_fields=["name"])
+    assert ft.tree.leaves(Layer(1.0, "a")) == [1.0]
+    assert ft.grad(lambda layer: layer.weight**2)(Layer(3.0, "a")).weight == 6.0
+
+
+def test_dataclasses_are_met_by_many_threads_at_once():
+    for _ in range(20):
+        point = dataclasses.make_dataclass("Point", ["x", "y"])
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _, p=point: ft.tree.leaves(p(1.0, 2.0)), range(16)))
+        assert found == [[1.0, 2.0]] * 16
+
+
+def test_integer_and_bool_lanes_keep_their_dtype():
+    x = np.array([-1, 0, 2])
+    assert ft.vmap(lambda v: (v > 0).copy())(x).dtype == bool
+    assert ft.vmap(lambda v: np.round(v, 1))(x).dtype == x.dtype
+    assert ft.vmap(lambda v: np.maximum(v, 0.0))(x).dtype == np.float64
+
+
+def test_einsum_broadcasts_a_label_of_length_one():
+    gradient = ft.grad(lambda y: np.einsum("ij,jk->ki", np.ones((2, 1)), y).sum())(np.ones((3, 2)))
+    np.testing.assert_array_equal(gradient, np.full((3, 2), 2.0))
+
+
+def test_an_order_that_depends_on_memory_layout_is_refused():
+    with pytest.raises(FunctransError, match="memory layout"):
+        ft.vmap(lambda x: x.T.ravel(order="K"))(np.ones((2, 3, 4)))
+
+
+def test_division_by_a_literal_zero_is_infinite_as_in_numpy():
+    with np.errstate(all="ignore"):
+        gradient = ft.grad(lambda x: np.sum(x / 0.0))(np.ones(2))
+    np.testing.assert_array_equal(gradient, [np.inf, np.inf])
