@@ -171,3 +171,16 @@ def test_division_by_a_literal_zero_is_infinite_as_in_numpy():
     with np.errstate(all="ignore"):
         gradient = ft.grad(lambda x: np.sum(x / 0.0))(np.ones(2))
     np.testing.assert_array_equal(gradient, [np.inf, np.inf])
+
+
+def test_linearize_under_vmap_keeps_the_array_that_lanes_share_as_it_was():
+    weight = np.ones(2)
+    kept = []
+
+    def f(weight, x):
+        kept.append(ft.linearize(lambda y: y * weight, np.ones(2))[1])
+        return x
+
+    ft.vmap(f, in_axes=(None, 0))(weight, np.ones(3))
+    weight[:] = 7
+    np.testing.assert_array_equal(kept[0](np.ones(2)), [1.0, 1.0])

@@ -40,7 +40,7 @@ class StageTracer(ArrayTracer):
 
 
 def _unchanged(value: Any, kept: Any) -> bool:
-    return type(value) is not np.ndarray or np.array_equal(
+    return not isinstance(value, np.ndarray) or np.array_equal(
         value, kept, equal_nan=value.dtype.kind in "fc"
     )
 
@@ -77,7 +77,7 @@ class Stage(Interpreter):
             return known[0]
         variable = Variable(spec_of(value))
         # A copy: the user may go on to change the array in place.
-        self.constants[variable] = value.copy() if type(value) is np.ndarray else value
+        self.constants[variable] = np.array(value) if isinstance(value, np.ndarray) else value
         self.known[id(value)] = variable, value
         return variable
 
