@@ -13,6 +13,7 @@ _WEAK_DTYPES = {
     complex: np.dtype(np.complex128),
 }
 PYTHON_SCALARS = frozenset(_WEAK_DTYPES)
+_add_up: Any = np.add.reduce
 
 
 class ArraySpec:
@@ -109,13 +110,11 @@ def sum_to_shape(value: Any, shape: tuple[int, ...]) -> Any:
     if given == shape:
         return value
     extra = len(given) - len(shape)
-    if extra == 1 and given[1:] == shape and type(value) is np.ndarray:
-        return np.add.reduce(value, axis=0)
     axes = tuple(range(extra)) + tuple(
         axis + extra for axis, n in enumerate(shape) if n == 1 and given[axis + extra] != 1
     )
     if type(value) is np.ndarray:
-        total = np.add.reduce(value, axis=axes)
+        total = _add_up(value, axes)
     else:
         total = value.sum(axis=axes) if axes else value
     return total if shape_of(total) == shape else total.reshape(shape)
@@ -138,15 +137,20 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def fit(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Turn a cotangent of a broadcast, promoted argument into one of the argument itself."""
-    if value.shape != shape:
-        value = sum_to_shape(value, shape)
+    given = value.shape
+    if given != shape:
+        if type(value) is np.ndarray and given[1:] == shape:  # a bias beside a batch
+            value = _add_up(value, 0)
+        else:
+            value = sum_to_shape(value, shape)
     return value if value.dtype is dtype else cast(value, dtype)
 
 
 def conform(tangent: Any, out: Any) -> Any:
     """Give a tangent the shape and dtype of the value it belongs to."""
-    shape = shape_of(out)
+    if type(out) in PYTHON_SCALARS:
+        return cast(tangent, _WEAK_DTYPES[type(out)])
+    shape, dtype = out.shape, out.dtype
     if shape_of(tangent) != shape:
         tangent = np.broadcast_to(tangent, shape)
-    dtype = dtype_of(out)
-    return tangent if dtype_of(tangent) is dtype else cast(tangent, dtype)
+    return tangent if tangent.dtype is dtype else cast(tangent, dtype)

@@ -17,7 +17,7 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import Interpreter, concrete
 from functrans.core.primitive import Collective
-from functrans.core.shapes import dtype_of
+from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.shared import unshared
 from functrans.core.tracer import ArrayTracer
 
@@ -96,18 +96,26 @@ class Batch(Interpreter):
             return tuple(BatchTracer(self, each) for each in out)
         return BatchTracer(self, out)
 
+    def process1(self, primitive: Any, x: Any) -> Any:
+        if not primitive.broadcasts or self.closed:
+            return self.process(primitive, (x,), {})
+        value = self.hidden(x)
+        return BatchTracer(self, primitive.impl(value) if self.bottom else primitive(value))
+
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
         # The common case needs no lining up: equal ranks, or a value of lower rank beside a batch.
-        if not primitive.broadcasts:
-            return self.process(primitive, (x, y), {})
-        if type(x) is BatchTracer and x.interpreter is self:
-            x_value = self.hidden(x)
-            if type(y) is BatchTracer and y.interpreter is self:
-                y_value = self.hidden(y)
-                if x_value.ndim == y_value.ndim and not self.closed:
-                    return BatchTracer(self, primitive.call2(x_value, y_value))
-            elif np.ndim(y) < x_value.ndim and not self.closed:
-                return BatchTracer(self, primitive.call2(x_value, unshared(y)))
+        if primitive.broadcasts and not self.closed:
+            call = primitive.impl if self.bottom else primitive.call2
+            if type(x) is BatchTracer and x.interpreter is self:
+                x_value = self.hidden(x)
+                if type(y) is BatchTracer and y.interpreter is self:
+                    y_value = self.hidden(y)
+                    if x_value.ndim == y_value.ndim:
+                        return BatchTracer(self, call(x_value, y_value))
+                elif len(shape_of(y)) < x_value.ndim:
+                    return BatchTracer(self, call(x_value, unshared(y)))
+            elif len(shape_of(x)) < (y_value := self.hidden(y)).ndim:
+                return BatchTracer(self, call(unshared(x), y_value))
         return self.process(primitive, (x, y), {})
 
     def concrete(self, tracer: Any) -> Any:

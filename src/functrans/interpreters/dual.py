@@ -64,6 +64,15 @@ class Dual(Interpreter):
             return tuple(map(self._result, out, tangent))
         return self._result(out, tangent)
 
+    def process1(self, primitive: Any, x: Any) -> Any:
+        if self.closed:
+            self.escaped()
+        value = x.value
+        out = primitive.impl(value) if self.bottom else primitive(value)
+        if primitive.jvp is None:
+            return out
+        return self._result(out, primitive.jvp(out, (value,), (x.tangent,), {}))
+
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
         if not primitive.broadcasts or self.closed:
             return self.process(primitive, (x, y), {})

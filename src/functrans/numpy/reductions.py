@@ -145,6 +145,8 @@ def mean(
     where: Any = True,
 ) -> Any:
     x = as_array(a)
+    if dtype is out is None and where is True and type(keepdims) is bool:
+        return reduction.mean(x, axis=axis_tuple(axis, ndim_of(x)), keepdims=keepdims)
     where = given(where, True)
     if dtype is not None:
         x = x.astype(np.dtype(dtype))

@@ -85,7 +85,8 @@ def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 def _mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:  # NumPy sums these in a wider type
         return np.mean(x, axis=axis, keepdims=keepdims)
-    return _add_up(x, axis=axis, keepdims=keepdims) / _count(x.shape, axis)
+    count = x.size if len(axis) == x.ndim else _count(x.shape, axis)
+    return _add_up(x, axis=axis, keepdims=keepdims) / count
 
 
 def _spread_evenly(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:

@@ -122,7 +122,7 @@ def _differentiate(
             check_inexact(argument, leaves, position, "grad")
             if holomorphic:
                 _check_holomorphic(leaves, f"argument {position}")
-            tracers = [tape.leaf(leaf) for leaf in leaves]
+            tracers = list(map(tape.leaf, leaves))
             traced_args[position] = (
                 tracers[0] if structure is None else tree.unflatten(structure, tracers)
             )
