@@ -6,6 +6,7 @@ because it gives none on `plain[traced]`.
 """
 
 from functrans.numpy import methods as methods
+from functrans.numpy import padding as padding
 from functrans.numpy.creation import array as array
 from functrans.numpy.creation import asarray as asarray
 from functrans.numpy.shaping import take as take

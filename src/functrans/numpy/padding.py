@@ -1,0 +1,147 @@
+"""np.pad in all its modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors
+from functrans.core.dispatch import Tracer
+from functrans.core.shapes import dtype_of, shape_of
+from functrans.numpy.shaping import broadcast_to, concatenate, sort, take
+from functrans.numpy.table import as_array, axis_index, implements, ndim_of
+from functrans.ops import indexing
+
+_INDEX_MODES = ("edge", "reflect", "symmetric", "wrap")
+
+
+@implements(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+    x = as_array(array)
+    shape = shape_of(x)
+    widths = _pad_widths(pad_width, len(shape))
+    if mode == "constant":
+        values = options.pop("constant_values", 0)
+        _no_options("pad", options)
+        return _pad_constant(x, widths, values)
+    odd = options.pop("reflect_type", "even") == "odd"
+    if mode in _INDEX_MODES:
+        _no_options("pad", options)
+        for axis, width in enumerate(widths):
+            if any(width):
+                x = _pad_by_position(x, axis, width, mode, odd)
+        return x
+    if mode == "linear_ramp":
+        ends = np.broadcast_to(options.pop("end_values", 0), (len(shape), 2))
+        _no_options("pad", options)
+        for axis, width in enumerate(widths):
+            x = _pad_ramp(x, axis, width, ends[axis])
+        return x
+    if mode in _STATISTICS:
+        lengths = options.pop("stat_length", None)
+        _no_options("pad", options)
+        spans = [(n, n) for n in shape] if lengths is None else _pad_widths(lengths, len(shape))
+        for axis, width in enumerate(widths):
+            x = _pad_statistic(x, axis, width, spans[axis], _STATISTICS[mode])
+        return x
+    if mode == "empty":
+        return _pad_constant(x, widths, 0)
+    raise errors.MissingRuleError(
+        f"np.pad with mode={mode!r} has no rule for traced values, at {errors.user_location()}. Use "
+        "one of NumPy's named modes, or np.concatenate."
+    )
+
+
+def _along(x: Any, axis: int, start: Any, stop: Any) -> Any:
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
+def _pad_by_position(x: Any, axis: int, width: tuple[int, int], mode: str, odd: bool) -> Any:
+    """NumPy pads the positions; the entries follow, mirrored at the edge values if `odd`."""
+    n = shape_of(x)[axis]
+    positions = np.pad(np.arange(n), width, mode=mode)  # type: ignore[call-overload]
+    padded = take(x, positions, axis)
+    if not odd:
+        return padded
+    if max(width) > n - (mode == "reflect"):
+        raise errors.MissingRuleError(
+            "np.pad with reflect_type='odd' and more padding than entries has no rule for traced "
+            f"values, at {errors.user_location()}. Pad in several steps."
+        )
+    before = width[0]
+    left = 2 * _along(x, axis, 0, 1) - _along(padded, axis, 0, before)
+    right = 2 * _along(x, axis, n - 1, n) - _along(padded, axis, before + n, None)
+    return concatenate([left, x, right], axis)
+
+
+def _pad_ramp(x: Any, axis: int, width: tuple[int, int], ends: Any) -> Any:
+    """From each edge to its end value in equal steps; the end value itself is the outermost."""
+    n = shape_of(x)[axis]
+    column = (-1,) + (1,) * (ndim_of(x) - axis - 1)
+    parts = []
+    for side, (edge, end) in enumerate(
+        ((_along(x, axis, 0, 1), ends[0]), (_along(x, axis, n - 1, n), ends[1]))
+    ):
+        steps = np.arange(1, width[side] + 1, dtype=dtype_of(x)) / max(width[side], 1)
+        steps = (steps[::-1] if side == 0 else steps).reshape(column)
+        parts.append(edge + (dtype_of(x).type(end) - edge) * steps)
+    return concatenate([parts[0], x, parts[1]], axis)
+
+
+def _median(x: Any, axis: int, keepdims: bool) -> Any:
+    ordered, n = sort(x, axis), shape_of(x)[axis]
+    return _along(ordered, axis, (n - 1) // 2, n // 2 + 1).mean(axis=axis, keepdims=keepdims)
+
+
+_STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": _median}
+
+
+def _pad_statistic(x: Any, axis: int, width: tuple[int, int], span: Any, statistic: Any) -> Any:
+    n = shape_of(x)[axis]
+    parts = []
+    for side, region in enumerate((slice(0, min(span[0], n)), slice(n - min(span[1], n), n))):
+        value = statistic(_along(x, axis, region.start, region.stop), axis=axis, keepdims=True)
+        shape = (*shape_of(x)[:axis], width[side], *shape_of(x)[axis + 1 :])
+        parts.append(broadcast_to(value, shape))
+    return concatenate([parts[0], x, parts[1]], axis)
+
+
+def _no_options(name: str, options: dict[str, Any]) -> None:
+    if options:
+        raise ValueError(f"unsupported keyword arguments for np.{name}: {', '.join(options)}")
+
+
+def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
+    if isinstance(pad_width, dict):
+        widths = [(0, 0)] * ndim
+        for axis, width in pad_width.items():
+            before, after = np.broadcast_to(width, (2,)).tolist()
+            widths[axis_index(axis, ndim)] = (before, after)
+        return widths
+    pairs = np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
+    return [(int(before), int(after)) for before, after in pairs]
+
+
+def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
+    if isinstance(values, Tracer) or np.any(np.asarray(values, dtype=object) != 0):
+        fills = np.broadcast_to(values, (len(widths), 2))
+        for axis, width in enumerate(widths):
+            parts = []
+            for side in (0, 1):
+                shape = (*shape_of(x)[:axis], width[side], *shape_of(x)[axis + 1 :])
+                fill = fills[axis, side]
+                parts.append(
+                    broadcast_to(fill, shape)
+                    if isinstance(fill, Tracer)
+                    else np.full(shape, fill, dtype_of(x))
+                )
+            x = concatenate([parts[0], x, parts[1]], axis)
+        return x
+    shape = tuple(
+        n + before + after for n, (before, after) in zip(shape_of(x), widths, strict=True)
+    )
+    inside = tuple(
+        slice(before, before + n) for n, (before, _) in zip(shape_of(x), widths, strict=True)
+    )
+    return indexing.scatter(x, shape=shape, template=inside)
