@@ -17,7 +17,7 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.primitive import Primitive
-from functrans.core.shapes import PYTHON_SCALARS
+from functrans.core.shapes import PYTHON_SCALARS, dtype_of, shape_of, spec_of
 
 # What `np.f(tracer)` means. A value is a primitive or a function that calls primitives.
 UFUNCS: dict[Any, Any] = {}
@@ -186,6 +186,29 @@ class ArrayTracer(Tracer):
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self
+
+
+class ConcreteTracer(ArrayTracer):
+    """A tracer that holds the very value it stands for, which may be a tracer of a lower level."""
+
+    __slots__ = ("value",)
+
+    value: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return shape_of(self.value)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return dtype_of(self.value)
+
+    @property
+    def spec(self) -> Any:
+        return spec_of(self.value)
+
+    def describe_value(self) -> str:
+        return repr(self.value)
 
 
 def _is_weak(value: Any) -> bool:

@@ -4,37 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from functrans.core.dispatch import Interpreter
-from functrans.core.shapes import conform, dtype_of, shape_of, spec_of
-from functrans.core.tracer import ArrayTracer
+from functrans.core.shapes import conform, dtype_of
+from functrans.core.tracer import ConcreteTracer
 
 
-class DualTracer(ArrayTracer):
+class DualTracer(ConcreteTracer):
     """A value and its tangent, which has the value's shape and dtype."""
 
-    __slots__ = ("tangent", "value")
+    __slots__ = ("tangent",)
 
     def __init__(self, interpreter: Dual, value: Any, tangent: Any) -> None:
         self.interpreter = interpreter
         self.value = value
         self.tangent = tangent
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return shape_of(self.value)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return dtype_of(self.value)
-
-    @property
-    def spec(self) -> Any:
-        return spec_of(self.value)
-
-    def describe_value(self) -> str:
-        return repr(self.value)
 
 
 class Dual(Interpreter):

@@ -17,9 +17,9 @@ import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate
 from functrans.core.dispatch import Interpreter, escape_error
-from functrans.core.shapes import dtype_of, fit, shape_of, spec_of
+from functrans.core.shapes import dtype_of, fit, shape_of
 from functrans.core.shared import unshared
-from functrans.core.tracer import ArrayTracer
+from functrans.core.tracer import ConcreteTracer
 
 Record = tuple[Any, ...]
 
@@ -28,30 +28,15 @@ _float64 = np.float64
 _ndarray = np.ndarray
 
 
-class TapeTracer(ArrayTracer):
+class TapeTracer(ConcreteTracer):
     """A value and the record of how it was made."""
 
-    __slots__ = ("record", "value")
+    __slots__ = ("record",)
 
     def __init__(self, interpreter: Tape, value: Any, record: Record) -> None:
         self.interpreter = interpreter
         self.value = value
         self.record = record
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return shape_of(self.value)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return dtype_of(self.value)
-
-    @property
-    def spec(self) -> Any:
-        return spec_of(self.value)
-
-    def describe_value(self) -> str:
-        return repr(self.value)
 
 
 class Tape(Interpreter):
