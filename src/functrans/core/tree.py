@@ -40,7 +40,9 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
     [1, 2, 3]
     """
     leaves, structure = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
-    if _register_dataclasses_of(leaves, is_leaf):
+    if not _PLAIN_LEAVES.issuperset(builtins.map(type, leaves)) and _register_dataclasses_of(
+        leaves, is_leaf
+    ):
         return flatten(tree, is_leaf)
     return leaves, structure
 
@@ -48,8 +50,6 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
 def _register_dataclasses_of(leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> bool:
     """Register the dataclasses that are met for the first time; whether there were any."""
     unknown = set(builtins.map(type, leaves)) - _PLAIN_LEAVES
-    if not unknown:
-        return False
     found = [cls for cls in unknown if hasattr(cls, "__dataclass_fields__")]
     if is_leaf is not None:
         found = [c for c in found if any(type(x) is c and not is_leaf(x) for x in leaves)]

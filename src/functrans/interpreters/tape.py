@@ -59,7 +59,9 @@ class Tape(Interpreter):
 
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""
-        return TapeTracer(self, unshared(value), (_next_key(),))
+        if type(value) is not _ndarray:
+            value = unshared(value)
+        return TapeTracer(self, value, (_next_key(),))
 
     def process1(self, primitive: Any, x: Any) -> Any:
         value = x.value
@@ -69,7 +71,10 @@ class Tape(Interpreter):
             return out if not self.closed else self.escaped()
         save, pull = rule
         saved = None if save is None else save(out, value)
-        fits = _fit_of(value, out, primitive.broadcasts)
+        if type(value) is _ndarray and type(out) is _ndarray and value.dtype is out.dtype:
+            fits = None
+        else:
+            fits = _fit_of(value, out, primitive.broadcasts)
         record = (_next_key(), pull, saved, fits, x.record)
         self.append(record)
         return TapeTracer(self, out, record)
@@ -99,9 +104,16 @@ class Tape(Interpreter):
         saved = None if save is None else save(out, x_value, y_value)
         broadcasts = primitive.broadcasts
         if mask == 3:
-            x_fit = _fit_of(x_value, out, broadcasts)
-            y_fit = _fit_of(y_value, out, broadcasts)
-            fits = None if x_fit is None and y_fit is None else (x_fit, y_fit)
+            if (
+                type(out) is type(x_value) is type(y_value) is _ndarray
+                and out.dtype is x_value.dtype is y_value.dtype
+                and (not broadcasts or x_value.shape == y_value.shape)
+            ):
+                fits = None  # the common case, without the calls
+            else:
+                x_fit = _fit_of(x_value, out, broadcasts)
+                y_fit = _fit_of(y_value, out, broadcasts)
+                fits = None if x_fit is None and y_fit is None else (x_fit, y_fit)
             record: Record = (_next_key(), pull, saved, fits, x.record, y.record)
         elif mask == 1:
             fits = _fit_of(x_value, out, broadcasts)

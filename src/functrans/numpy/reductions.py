@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
+from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS
 from functrans.numpy.table import (
@@ -144,9 +145,11 @@ def mean(
     *,
     where: Any = True,
 ) -> Any:
+    if dtype is out is None and where is True and keepdims is False and isinstance(a, Tracer):
+        ndim = len(a.shape)  # type: ignore[attr-defined]
+        axes = tuple(range(ndim)) if axis is None else axis_tuple(axis, ndim)
+        return a.interpreter.process(reduction.mean, (a,), {"axis": axes, "keepdims": False})
     x = as_array(a)
-    if dtype is out is None and where is True and type(keepdims) is bool:
-        return reduction.mean(x, axis=axis_tuple(axis, ndim_of(x)), keepdims=keepdims)
     where = given(where, True)
     if dtype is not None:
         x = x.astype(np.dtype(dtype))

@@ -83,7 +83,10 @@ def leaf_names(argument: Any, name: str) -> list[str]:
 def check_inexact(argument: Any, leaves: list[Any], position: int, transform: str) -> None:
     """Every leaf to differentiate by must be a float or complex array."""
     for k, leaf in enumerate(leaves):
-        if type(leaf) in _SINGLE and (type(leaf) is not np.ndarray or leaf.dtype.kind in "fc"):
+        if type(leaf) is np.ndarray:
+            if leaf.dtype.kind in "fc":
+                continue
+        elif type(leaf) in _SINGLE:
             continue
         where = leaf_names(argument, f"argument {position}")[k]
         tree.check_array(leaf, f"{transform}: {where}")
@@ -99,21 +102,15 @@ def own_all(
     cotangents: dict[int, Any], keys: list[int], likes: list[Any], seen: set[int]
 ) -> list[Any]:
     """The cotangents of some leaves as the user may keep them, like the leaves and no one else's."""
-    owned = []
-    for key, like in zip(keys, likes, strict=True):
-        value = cotangents.get(key)
-        if (
-            type(value) is np.ndarray
-            and value.ndim
-            and value.base is None
-            and value.dtype is like.dtype
-            and id(value) not in seen
-        ):
-            seen.add(id(value))
-        else:
-            value = _own(value, like, seen)
-        owned.append(value)
-    return owned
+    values = list(map(cotangents.get, keys))
+    for k, value in enumerate(values):
+        if type(value) is np.ndarray and value.base is None and value.ndim:
+            address = id(value)
+            if address not in seen and value.dtype is likes[k].dtype:
+                seen.add(address)
+                continue
+        values[k] = _own(value, likes[k], seen)
+    return values
 
 
 def _own(value: Any, like: Any, seen: set[int]) -> Any:
