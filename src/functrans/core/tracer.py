@@ -109,7 +109,7 @@ class ArrayTracer(Tracer):
                         other = as_operand(other)
                         x, y = (x, other) if x is self else (other, y)
                     # A ufunc of Python scalars alone follows NumPy's arithmetic, not Python's.
-                    if _is_weak(self) and _is_weak(other):
+                    if type(other) is not np.ndarray and _is_weak(self) and _is_weak(other):
                         x, y = _strong(x), _strong(y)
                     return interpreter.process2(primitive, x, y)
             if primitive is not None:
