@@ -66,6 +66,10 @@ class Accumulator:
         else:
             self.total = cotangent if self.total is None else self.total + cotangent
 
+    def only_buffer(self) -> Any:
+        """The buffer, if it is all there is, else None."""
+        return self.buffer if self.total is None and not self.deposits else None
+
     def settle(self) -> Any:
         """The sum as a value."""
         parts = [part for part in (self.buffer, self.total) if part is not None]
@@ -79,6 +83,8 @@ class Accumulator:
 
 def accumulate(slot: Any, cotangent: Any) -> Any:
     """The slot with one more cotangent added."""
+    if type(cotangent) is Accumulator:
+        cotangent = cotangent.settle()
     if type(slot) is Accumulator:
         slot.add(cotangent)
         return slot

@@ -96,12 +96,37 @@ class Tracer:
     """A stand-in for an array: what every interpreter's own kind of tracer has in common.
 
     The operators, methods and protocols are in `functrans.core.tracer.ArrayTracer`; this class
-    only says that a tracer belongs to an interpreter, which is all that dispatch needs.
+    only says that a tracer belongs to an interpreter, which is all that dispatch needs, and lays
+    out the slots. All kinds of tracer have the same, because an assignment can turn one kind into
+    another: an array of zeros that is assigned a traced value is traced from then on.
     """
 
-    __slots__ = ("interpreter",)
+    __slots__ = (
+        "__weakref__",
+        "epoch",  # batch: the lanes that `value` is for
+        "interpreter",
+        "record",  # tape: how the value was made
+        "tangent",  # dual
+        "value",  # all but stage: what the interpreter computes with
+        "variable",  # stage
+        "view",  # what this array is a view of, if it is one: see functrans.core.views
+        "viewers",  # weak references to the views of this array
+    )
 
     interpreter: Any
+    value: Any
+    view: Any
+    viewers: list[Any]
+
+    def copy_to(self, other: Any) -> None:
+        """Make another tracer, of any kind, mean what this one means."""
+        raise NotImplementedError
+
+    def snapshot(self) -> Any:
+        """A tracer of the same value that a later assignment to this one does not change."""
+        other = object.__new__(type(self))
+        self.copy_to(other)
+        return other
 
 
 def running_interpreters() -> list[Interpreter]:

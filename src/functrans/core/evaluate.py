@@ -1,14 +1,104 @@
 """The plainest meaning: compute.
 
-It needs no tracers. When no argument of a primitive is traced, `Primitive.__call__` calls its NumPy
-implementation, so running equations on plain arrays computes, and running them on tracers does what
-those tracers' interpreters say.
+Primitives on plain arrays need no interpreter: `Primitive.__call__` calls the NumPy implementation.
+`Evaluate` is for arrays that are plain so far but may be assigned traced values later, such as
+np.zeros_like(x) of a traced x. An `OpenArray` holds a plain array, and turns into a tracer of
+another kind when a traced value is assigned into it. Its level is below all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
+
+from functrans.core import views
+from functrans.core.dispatch import Interpreter, Tracer
+from functrans.core.shared import SharedArray
+from functrans.core.tracer import ConcreteTracer
+
+
+class OpenArray(ConcreteTracer):
+    """A plain array that may be assigned traced values."""
+
+    __slots__ = ()
+
+    def __init__(self, value: np.ndarray[Any, Any]) -> None:
+        self.interpreter = EVALUATE
+        self.value = value
+
+    def copy_to(self, other: Any) -> None:
+        other.__class__ = OpenArray
+        other.interpreter = EVALUATE
+        other.value = self.value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        # A copy always: assignments to this array must not show in one that cannot see them.
+        return np.array(self.value, dtype=dtype)
+
+
+class Evaluate(Interpreter):
+    """Computes; arrays that come out may be assigned traced values, too."""
+
+    __slots__ = ()
+
+    transform = "no transform"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.level = 0
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        out = primitive.impl(*map(as_constant, args), **params)
+        return tuple(map(open_array, out)) if primitive.outputs else open_array(out)
+
+    def concrete(self, tracer: Any) -> Any:
+        return tracer.value
+
+
+EVALUATE = Evaluate()
+views.install(lambda value: OpenArray(np.asarray(value)))
+
+
+def open_array(value: Any) -> Any:
+    """A plain array as one that may be assigned traced values; anything else as it is."""
+    if type(value) is np.ndarray:
+        return OpenArray(value)
+    return OpenArray(value.view(np.ndarray)) if type(value) is SharedArray else value
+
+
+def as_constant(value: Any) -> Any:
+    """What an interpreter computes with in place of a value that is not its own."""
+    if type(value) is OpenArray:
+        return value.value
+    return value.view(np.ndarray) if type(value) is SharedArray else value
+
+
+def captured(value: Any) -> Any:
+    """The same for a value that is held on to: a later assignment does not show in it."""
+    if isinstance(value, Tracer):
+        return value.value if type(value) is OpenArray else value.snapshot()
+    return as_constant(value)
+
+
+_COPIED_BYTES = 1 << 16
+
+
+def kept(value: Any) -> Any:
+    """The same for a value that the backward sweep will look at, when the user may have changed it.
+
+    Large plain arrays are not copied: it would cost more than most operations on them.
+    """
+    if isinstance(value, np.ndarray) and value.nbytes <= _COPIED_BYTES:
+        return np.array(value)
+    return captured(value)
 
 
 def run_equations(equations: Iterable[Any], environment: dict[Any, Any]) -> None:

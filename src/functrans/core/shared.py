@@ -36,11 +36,6 @@ class SharedArray(np.ndarray[Any, Any]):
         return dot(self.view(np.ndarray), other, out)
 
 
-def unshared(value: Any) -> Any:
-    """The same array as an ordinary one."""
-    return value.view(np.ndarray) if type(value) is SharedArray else value
-
-
 def _missing(*_: Any) -> Any:
     raise NotImplementedError
 

@@ -18,6 +18,7 @@ from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import PYTHON_SCALARS, dtype_of, shape_of, spec_of
+from functrans.core.views import is_mutable, overwrite
 
 # What `np.f(tracer)` means. A value is a primitive or a function that calls primitives.
 UFUNCS: dict[Any, Any] = {}
@@ -103,8 +104,8 @@ class ArrayTracer(Tracer):
                     other = y if x is self else x
                     interpreter = self.interpreter
                     if isinstance(other, Tracer):
-                        if other.interpreter.level > interpreter.level:
-                            interpreter = other.interpreter
+                        if other.interpreter is not interpreter:
+                            interpreter, x, y = _top(x, y)
                     elif type(other) not in _NUMBERS:
                         other = as_operand(other)
                         x, y = (x, other) if x is self else (other, y)
@@ -114,13 +115,17 @@ class ArrayTracer(Tracer):
                     return interpreter.process2(primitive, x, y)
             if primitive is not None:
                 return primitive(*map(_strong, inputs) if all(map(_is_weak, inputs)) else inputs)
-        return call_ufunc_method(ufunc, method, inputs, kwargs)
+        return call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handler = FUNCTIONS.get(function)
         if handler is None:
             raise missing_rule(function)
-        return handler(*args, **kwargs)
+        if kwargs.get("out") is None:
+            return handler(*args, **kwargs)
+        target = kwargs.pop("out")
+        check_targets((target,), f"numpy.{function.__name__}")
+        return assign(target, handler(*args, **kwargs), "same_kind")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         _refuse_assignment()
@@ -131,21 +136,6 @@ class ArrayTracer(Tracer):
             "np.where(mask, x, np.zeros_like(x)); to index a plain array with a traced one, "
             "functrans.numpy.take(array, x); for array.dot(x), array @ x."
         )
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        raise errors.AssignmentError(
-            f"a traced array cannot be assigned to, at {errors.user_location()}. Build the new "
-            "array instead: np.where(mask, value, x), np.concatenate([...]) or np.stack([...])."
-        )
-
-    def _in_place(self, *_: Any, **__: Any) -> Any:
-        raise errors.AssignmentError(
-            f"a method that changes a traced array in place was called, at "
-            f"{errors.user_location()}. Make a new array instead: np.sort(x), np.full_like(x, v), "
-            "np.where(mask, v, x)."
-        )
-
-    sort = fill = put = partition = resize = _in_place
 
     # Python's conversions: control flow sees concrete values.
 
@@ -182,18 +172,16 @@ class ArrayTracer(Tracer):
         return concrete(self).tolist() if self.shape else _as_python(concrete(self))
 
     def __copy__(self) -> Any:
-        return self
+        return self.snapshot()
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self
+        return self.snapshot()
 
 
 class ConcreteTracer(ArrayTracer):
     """A tracer that holds the very value it stands for, which may be a tracer of a lower level."""
 
-    __slots__ = ("value",)
-
-    value: Any
+    __slots__ = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -209,6 +197,13 @@ class ConcreteTracer(ArrayTracer):
 
     def describe_value(self) -> str:
         return repr(self.value)
+
+
+def _top(x: Any, y: Any) -> tuple[Any, Any, Any]:
+    """The interpreter for two tracers of different ones, and what it computes with."""
+    if y.interpreter.level > x.interpreter.level:
+        return y.interpreter, x if x.interpreter.level else x.value, y
+    return x.interpreter, x, y if y.interpreter.level else y.value
 
 
 def _is_weak(value: Any) -> bool:
@@ -235,7 +230,7 @@ def _as_python(scalar: Any) -> Any:
 
 def as_operand(other: Any) -> Any:
     """Accept what NumPy accepts as the other operand: lists and array-likes become arrays."""
-    if isinstance(other, (np.ndarray, np.generic)):
+    if type(other) is np.ndarray or isinstance(other, (np.generic, Tracer)):
         return other
     array = np.asarray(other)
     if array.dtype.kind not in "biufc":
@@ -252,9 +247,10 @@ def _refuse_assignment() -> None:
     if frame is not None and frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _STORE:
         raise errors.AssignmentError(
             f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
-            "The plain array cannot hold the derivative. Collect the values in a list and call "
-            "np.stack(list) or functrans.numpy.array(list), or choose entries with "
-            "np.where(mask, x, np.zeros_like(x))."
+            "The plain array cannot hold the derivative. Make the array with "
+            "np.zeros_like(x, shape=...), np.zeros(shape, like=x) or functrans.numpy.zeros(shape), "
+            "which may be assigned traced values; or collect the values in a list and call "
+            "np.stack(list) or functrans.numpy.array(list)."
         )
 
 
@@ -273,44 +269,91 @@ def _warn_of_lost_derivative(tracer: Tracer, conversion: str) -> None:
         value = getattr(value, "value", None)
 
 
-def missing_rule(function: Any) -> errors.MissingRuleError:
+def missing_rule(function: Any, what: str = "") -> errors.MissingRuleError:
     """The error for a NumPy function that has no entry in the tables."""
-    name = f"{getattr(function, '__module__', 'numpy')}.{function.__name__}"
+    name = f"{getattr(function, '__module__', None) or 'numpy'}.{function.__name__}{what}"
+    table = "UFUNCS" if isinstance(function, np.ufunc) else "FUNCTIONS"
     return errors.MissingRuleError(
         f"{name} has no rule for traced values, at {errors.user_location()}. Write it with NumPy "
-        "functions that have one, or define it: functrans.core.tracer.FUNCTIONS"
+        f"functions that have one, or define it: functrans.core.tracer.{table}"
         f"[{name}] = a function of the same signature that calls functions with rules."
     )
 
 
-def call_ufunc_method(
-    ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer a ufunc call that is not a plain call: a method such as reduce, or keywords."""
-    handler = FUNCTIONS.get((ufunc, method))
-    if handler is not None:
-        return handler(*inputs, **kwargs)
-    name = f"numpy.{ufunc.__name__}"
-    out = kwargs.get("out")
-    if out is not None:
-        raise errors.AssignmentError(
-            f"a traced result of {name} cannot be written into a plain array (`array += x`, or "
-            f"out=array), at {errors.user_location()}. The plain array cannot hold the derivative: "
-            "write `array = array + x`, which makes a new one."
-        )
-    if method == "__call__" and kwargs:
-        given = ", ".join(f"{key}=" for key in kwargs)
-        raise errors.MissingRuleError(
-            f"{name} with {given} has no rule for traced values, at {errors.user_location()}. Call "
-            f"{name}(...) without it, and use np.where or .astype on the result."
-        )
-    if method != "__call__":
-        name = f"{name}.{method}"
-    raise errors.MissingRuleError(
-        f"{name} has no rule for traced values, at {errors.user_location()}. Write it with NumPy "
-        "functions that have one, or define it: functrans.core.tracer.UFUNCS"
-        f"[{name}] = a function of the same signature that calls functions with rules."
+    targets = kwargs.pop("out", None)
+    casting = kwargs.pop("casting", "same_kind")
+    if targets is not None:
+        targets = targets if isinstance(targets, tuple) else (targets,)
+        check_targets(targets, f"numpy.{ufunc.__name__}")
+    if method == "__call__":
+        result = _call_with_keywords(ufunc, inputs, targets, **kwargs)
+    elif (ufunc, method) in FUNCTIONS:
+        result = FUNCTIONS[ufunc, method](*inputs, **kwargs)
+    elif method in FUNCTIONS:  # a method that is written once for all ufuncs
+        result = FUNCTIONS[method](ufunc, *inputs, **kwargs)
+    else:
+        raise missing_rule(ufunc, "" if method == "__call__" else f".{method}")
+    if targets is None:
+        return result
+    results = result if isinstance(result, tuple) else (result,)
+    written = tuple(
+        value if target is None else assign(target, value, casting)
+        for target, value in zip(targets, results, strict=True)
     )
+    return written if isinstance(result, tuple) else written[0]
+
+
+def _call_with_keywords(
+    ufunc: Any,
+    inputs: tuple[Any, ...],
+    targets: Any,
+    where: Any = True,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: Any = True,
+    **kwargs: Any,
+) -> Any:
+    if kwargs or (ufunc not in UFUNCS and any(isinstance(x, Tracer) for x in inputs)):
+        raise missing_rule(ufunc, "".join(f" with {key}=" for key in kwargs))
+    if dtype is not None:
+        inputs = tuple(as_operand(x).astype(dtype) for x in inputs)
+    result = ufunc(*inputs)
+    if where is True:
+        return result
+    results = result if isinstance(result, tuple) else (result,)
+    # Where `where` is false, entries keep what the target has; without a target they are undefined.
+    befores = (None,) * len(results) if targets is None else targets
+    chosen = tuple(
+        np.where(where, value, 0 if before is None else before).astype(value.dtype)
+        for value, before in zip(results, befores, strict=True)
+    )
+    return chosen if isinstance(result, tuple) else chosen[0]
+
+
+def check_targets(targets: tuple[Any, ...], name: str) -> None:
+    """A traced result cannot go into a plain array."""
+    for target in targets:
+        if target is not None and not isinstance(target, Tracer):
+            raise errors.AssignmentError(
+                f"a traced result of {name} cannot be written into a plain array (`array += x`, or "
+                f"out=array), at {errors.user_location()}. The plain array cannot hold the "
+                "derivative: write `array = array + x`, which makes a new one, or make the array "
+                "with np.zeros_like(x, shape=...) or functrans.numpy.zeros(...), which may be "
+                "assigned traced values."
+            )
+
+
+def assign(target: Any, value: Any, casting: Any) -> Any:
+    """Write a result into its `out=`; installed by the vocabulary."""
+    raise NotImplementedError
+
+
+def install_assign(function: Any) -> None:
+    """Say how a result is written into a traced array."""
+    global assign
+    assign = function
 
 
 def install_unary(name: str, primitive: Primitive) -> None:
@@ -331,8 +374,7 @@ def install_binary(name: str, primitive: Primitive, *, reflected: bool = True) -
             if type(other) is type(self) and other.interpreter is interpreter:
                 pass
             elif isinstance(other, Tracer):
-                if other.interpreter.level > interpreter.level:
-                    interpreter = other.interpreter
+                interpreter, self, other = _top(self, other)
             elif isinstance(other, _ARRAY_LIKE):
                 other = as_operand(other)
             else:
@@ -347,18 +389,24 @@ def install_binary(name: str, primitive: Primitive, *, reflected: bool = True) -
         return self.interpreter.process2(primitive, other, self)
 
     def in_place(self: Any, other: Any) -> Any:
-        """x += y makes a new array, with the shape and dtype that NumPy would have kept."""
+        """x += y; a scalar is not changed: its name is given to the result."""
         result = forward(self, other)
-        if result is NotImplemented or not self.shape:
+        if result is NotImplemented or not is_mutable(self):
             return result
         if result.shape != self.shape:
             raise ValueError(
                 f"non-broadcastable output operand with shape {self.shape} doesn't match the "
                 f"broadcast shape {result.shape}"
             )
-        return (
-            result if result.dtype == self.dtype else result.astype(self.dtype, casting="same_kind")
-        )
+        if result.dtype != self.dtype:
+            if not np.can_cast(result.dtype, self.dtype, "same_kind"):
+                raise TypeError(
+                    f"Cannot cast ufunc {name!r} output from {result.dtype} to {self.dtype} with "
+                    "casting rule 'same_kind'"
+                )
+            result = result.astype(self.dtype)
+        overwrite(self, result)
+        return self
 
     setattr(ArrayTracer, f"__{name}__", forward)
     setattr(ArrayTracer, f"__i{name}__", in_place)

@@ -16,21 +16,29 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.dispatch import Interpreter, concrete
+from functrans.core.evaluate import as_constant
 from functrans.core.primitive import Collective
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.core.shared import unshared
 from functrans.core.tracer import ArrayTracer
 
 
 class BatchTracer(ArrayTracer):
     """A value with a hidden first axis, for the lanes that were left at `epoch`."""
 
-    __slots__ = ("epoch", "value")
+    __slots__ = ()
+
+    epoch: int
 
     def __init__(self, interpreter: Batch, value: Any) -> None:
         self.interpreter = interpreter
         self.value = value
         self.epoch = interpreter.epoch
+
+    def copy_to(self, other: Any) -> None:
+        other.__class__ = BatchTracer
+        other.interpreter = self.interpreter
+        other.value = self.value
+        other.epoch = self.epoch
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -86,7 +94,7 @@ class Batch(Interpreter):
                 values.append(self.hidden(arg))
                 batched.append(True)
             else:
-                values.append(unshared(arg))
+                values.append(as_constant(arg))
                 batched.append(False)
         if type(primitive) is Collective and params["axis_name"] == self.axis_name:
             self.require_all_lanes(primitive.name)
@@ -113,9 +121,9 @@ class Batch(Interpreter):
                     if x_value.ndim == y_value.ndim:
                         return BatchTracer(self, call(x_value, y_value))
                 elif len(shape_of(y)) < x_value.ndim:
-                    return BatchTracer(self, call(x_value, unshared(y)))
+                    return BatchTracer(self, call(x_value, as_constant(y)))
             elif len(shape_of(x)) < (y_value := self.hidden(y)).ndim:
-                return BatchTracer(self, call(unshared(x), y_value))
+                return BatchTracer(self, call(as_constant(x), y_value))
         return self.process(primitive, (x, y), {})
 
     def concrete(self, tracer: Any) -> Any:

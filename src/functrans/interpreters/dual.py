@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from functrans.core.dispatch import Interpreter
+from functrans.core.evaluate import as_constant, open_array
 from functrans.core.shapes import conform, dtype_of
 from functrans.core.tracer import ConcreteTracer
 
@@ -12,12 +15,20 @@ from functrans.core.tracer import ConcreteTracer
 class DualTracer(ConcreteTracer):
     """A value and its tangent, which has the value's shape and dtype."""
 
-    __slots__ = ("tangent",)
+    __slots__ = ()
+
+    tangent: Any
 
     def __init__(self, interpreter: Dual, value: Any, tangent: Any) -> None:
         self.interpreter = interpreter
         self.value = value
         self.tangent = tangent
+
+    def copy_to(self, other: Any) -> None:
+        other.__class__ = DualTracer
+        other.interpreter = self.interpreter
+        other.value = self.value
+        other.tangent = self.tangent
 
 
 class Dual(Interpreter):
@@ -37,11 +48,11 @@ class Dual(Interpreter):
                 values.append(arg.value)
                 tangents.append(arg.tangent)
             else:
-                values.append(arg)
+                values.append(as_constant(arg))
                 tangents.append(None)
         out = primitive(*values, **params)
         if primitive.jvp is None:
-            return out
+            return _constant(out)
         tangent = primitive.jvp(out, tuple(values), tuple(tangents), params)
         if primitive.outputs:
             return tuple(map(self._result, out, tangent))
@@ -53,7 +64,7 @@ class Dual(Interpreter):
         value = x.value
         out = primitive.impl(value) if self.bottom else primitive(value)
         if primitive.jvp is None:
-            return out
+            return _constant(out)
         return self._result(out, primitive.jvp(out, (value,), (x.tangent,), {}))
 
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
@@ -66,13 +77,18 @@ class Dual(Interpreter):
             y, y_tangent = y.value, y.tangent
         out = primitive.call2(x, y)
         if primitive.jvp is None:
-            return out
+            return _constant(out)
         return self._result(out, primitive.jvp(out, (x, y), (x_tangent, y_tangent), {}))
 
     def _result(self, out: Any, tangent: Any) -> Any:
         if tangent is None or dtype_of(out).kind not in "fc":
-            return out
+            return _constant(out)
         return DualTracer(self, out, conform(tangent, out))
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value if not self.closed else self.escaped()
+
+
+def _constant(out: Any) -> Any:
+    """A result that does not move; a floating point array stays open to assignments."""
+    return open_array(out) if type(out) is np.ndarray and out.dtype.kind in "fc" else out

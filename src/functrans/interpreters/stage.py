@@ -9,6 +9,7 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.dispatch import Interpreter, Tracer
+from functrans.core.evaluate import as_constant
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.core.tracer import ArrayTracer
 from functrans.graph.graph import Equation, Graph, Variable
@@ -17,11 +18,19 @@ from functrans.graph.graph import Equation, Graph, Variable
 class StageTracer(ArrayTracer):
     """A variable of the graph that is being written; its value is not known."""
 
-    __slots__ = ("variable",)
+    __slots__ = ()
+
+    variable: Variable
 
     def __init__(self, interpreter: Stage, variable: Variable) -> None:
         self.interpreter = interpreter
         self.variable = variable
+
+    def copy_to(self, other: Any) -> None:
+        other.__class__ = StageTracer
+        other.interpreter = self.interpreter
+        other.variable = self.variable
+        other.value = None
 
     @property
     def spec(self) -> ArraySpec:
@@ -40,9 +49,14 @@ class StageTracer(ArrayTracer):
 
 
 def _unchanged(value: Any, kept: Any) -> bool:
+    if isinstance(value, Tracer):
+        return all(getattr(value, s, None) is getattr(kept, s, None) for s in _STATE)
     return not isinstance(value, np.ndarray) or np.array_equal(
         value, kept, equal_nan=value.dtype.kind in "fc"
     )
+
+
+_STATE = ("interpreter", "value", "record", "tangent", "epoch", "variable")
 
 
 class Stage(Interpreter):
@@ -72,12 +86,16 @@ class Stage(Interpreter):
             return value.variable
         if isinstance(value, Tracer) and value.interpreter.closed:
             value.interpreter.escaped()
+        value = as_constant(value)
         known = self.known.get(id(value))
         if known is not None and _unchanged(value, self.constants[known[0]]):
             return known[0]
         variable = Variable(spec_of(value))
         # A copy: the user may go on to change the array in place.
-        self.constants[variable] = np.array(value) if isinstance(value, np.ndarray) else value
+        if isinstance(value, np.ndarray):
+            self.constants[variable] = np.array(value)
+        else:
+            self.constants[variable] = value.snapshot() if isinstance(value, Tracer) else value
         self.known[id(value)] = variable, value
         return variable
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate
 from functrans.core.dispatch import Interpreter, escape_error
+from functrans.core.evaluate import captured, kept, open_array
 from functrans.core.shapes import dtype_of, fit, shape_of
-from functrans.core.shared import unshared
 from functrans.core.tracer import ConcreteTracer
 
 Record = tuple[Any, ...]
@@ -31,12 +31,20 @@ _ndarray = np.ndarray
 class TapeTracer(ConcreteTracer):
     """A value and the record of how it was made."""
 
-    __slots__ = ("record",)
+    __slots__ = ()
+
+    record: Record
 
     def __init__(self, interpreter: Tape, value: Any, record: Record) -> None:
         self.interpreter = interpreter
         self.value = value
         self.record = record
+
+    def copy_to(self, other: Any) -> None:
+        other.__class__ = TapeTracer
+        other.interpreter = self.interpreter
+        other.value = self.value
+        other.record = self.record
 
 
 class Tape(Interpreter):
@@ -60,7 +68,7 @@ class Tape(Interpreter):
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""
         if type(value) is not _ndarray:
-            value = unshared(value)
+            value = captured(value)
         return TapeTracer(self, value, (_next_key(),))
 
     def process1(self, primitive: Any, x: Any) -> Any:
@@ -68,7 +76,7 @@ class Tape(Interpreter):
         out = primitive.impl(value) if self.bottom else primitive(value)
         rule = primitive.rules[1]
         if rule is None:
-            return out if not self.closed else self.escaped()
+            return self._constant(out)
         save, pull = rule
         saved = None if save is None else save(out, value)
         if type(value) is _ndarray and type(out) is _ndarray and value.dtype is out.dtype:
@@ -99,7 +107,7 @@ class Tape(Interpreter):
             out = primitive.call2(x_value, y_value)
         rule = primitive.rules[mask]
         if rule is None:
-            return out if not self.closed else self.escaped()
+            return self._constant(out)
         save, pull = rule
         saved = None if save is None else save(out, x_value, y_value)
         broadcasts = primitive.broadcasts
@@ -135,14 +143,16 @@ class Tape(Interpreter):
                 ours.append(value)
                 parents.append(arg.record)
                 mask |= bit
+            else:
+                values[k] = kept(arg)
             bit <<= 1
         # At the bottom of the stack nothing else is traced.
         out = (primitive.impl if self.bottom else primitive)(*values, **params)
         if primitive.vjp is None or (not primitive.outputs and dtype_of(out).kind not in "fc"):
-            return out if not self.closed else self.escaped()
+            return self._constant(out)
         rule = primitive.vjp(mask, out, tuple(values), params)
         if rule is None:
-            return out
+            return self._constant(out)
         pull, saved = rule
         if primitive.outputs:
             return self._outputs(out, pull, saved, ours, parents)
@@ -162,10 +172,10 @@ class Tape(Interpreter):
         value = x.value
         out = (primitive.impl if self.bottom else primitive)(value, **params)
         if primitive.vjp is None or (not primitive.outputs and dtype_of(out).kind not in "fc"):
-            return out if not self.closed else self.escaped()
+            return self._constant(out)
         rule = primitive.vjp(1, out, (value,), params)
         if rule is None:
-            return out
+            return self._constant(out)
         pull, saved = rule
         record = (_next_key(), pull, saved, _fit_of(value, out, primitive.broadcasts), x.record)
         self.append(record)
@@ -184,6 +194,13 @@ class Tape(Interpreter):
                 value = TapeTracer(self, value, record)
             results.append(value)
         return tuple(results)
+
+    def _constant(self, out: Any) -> Any:
+        """The result of an operation through which no derivative flows."""
+        if self.closed:
+            self.escaped()
+        # Floating point arrays stay open to assignments of traced values (np.floor(x)[0] = x[0]).
+        return open_array(out) if type(out) is _ndarray and out.dtype.kind in "fc" else out
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value if not self.closed else self.escaped()
@@ -240,7 +257,7 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
         g = take(record[0], None)
         if g is None:
             continue
-        if type(g) is Accumulator:
+        if type(g) is Accumulator and not getattr(record[1], "owns", False):
             g = g.settle()
         if len(record) == 5:
             _, pull, saved, fits, parent = record

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer
+from functrans.core.evaluate import open_array
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.numpy.table import holds_tracer, implements
-from functrans.ops import structure
+from functrans.ops import access, structure
 
 
 def array(value: Any, dtype: Any = None) -> Any:
@@ -25,9 +26,7 @@ def array(value: Any, dtype: Any = None) -> Any:
     """
     if not holds_tracer(value):
         return np.array(value, dtype=dtype)
-    result: Any = value
-    if not isinstance(value, Tracer):
-        result = np.stack([array(item) for item in value])
+    result: Any = value.snapshot() if isinstance(value, Tracer) else np.stack(list(map(array, value)))
     return result if dtype is None else result.astype(np.dtype(dtype))
 
 
@@ -42,11 +41,13 @@ def asarray(value: Any, dtype: Any = None) -> Any:
     >>> functrans.numpy.asarray(x) is x
     True
     """
+    if isinstance(value, Tracer) and (dtype is None or dtype_of(value) == np.dtype(dtype)):
+        return value
     return array(value, dtype) if holds_tracer(value) else np.asarray(value, dtype=dtype)
 
 
 def _like(make: Any) -> Any:
-    """np.zeros_like and its kin: a plain array with the shape and dtype of a traced one."""
+    """np.zeros_like and its kin: an array with the shape and dtype of a traced one."""
 
     def like(
         prototype: Any,
@@ -58,7 +59,7 @@ def _like(make: Any) -> Any:
         device: Any = None,
     ) -> Any:
         chosen = shape_of(prototype) if shape is None else shape
-        return make(chosen, dtype=dtype_of(prototype) if dtype is None else dtype)
+        return open_array(make(chosen, dtype=dtype_of(prototype) if dtype is None else dtype))
 
     return like
 
@@ -84,7 +85,32 @@ def full_like(
 ) -> Any:
     chosen = shape_of(a) if shape is None else shape
     filled = np.broadcast_to(fill_value, chosen)
-    return filled.astype(dtype_of(a) if dtype is None else np.dtype(dtype))
+    return open_array(filled.astype(dtype_of(a) if dtype is None else np.dtype(dtype)))
+
+
+def _opened(make: Any) -> Any:
+    """A NumPy function that makes an array, as np.f(..., like=x) calls it."""
+    return lambda *args, **kwargs: open_array(make(*args, **kwargs))
+
+
+for _make in (np.zeros, np.ones, np.empty, np.eye, np.identity, np.arange, np.tri, np.frombuffer):
+    implements(_make)(_opened(_make))
+
+
+@implements(np.full)
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
+    filled = np.broadcast_to(fill_value, shape)
+    return open_array(filled.astype(filled.dtype if dtype is None else np.dtype(dtype)))
+
+
+@implements(np.array)
+def array_like(object: Any, dtype: Any = None, **options: Any) -> Any:
+    return open_array(array(object, dtype))
+
+
+@implements(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require)
+def asarray_like(a: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
+    return open_array(asarray(a, dtype))
 
 
 @implements(np.shape)
@@ -146,7 +172,9 @@ def isscalar(element: Any) -> Any:
 
 @implements(np.copy)
 def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
-    return structure.astype(a, dtype=dtype_of(a))
+    # Assignments are functional, so a copy is a second name for the same value.
+    contiguous = order == "K" or access.is_contiguous(a)
+    return a.snapshot() if contiguous and isinstance(a, Tracer) else structure.copy(a)
 
 
 @implements(np.array_repr)

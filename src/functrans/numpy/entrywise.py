@@ -8,8 +8,10 @@ import numpy as np
 
 from functrans.core.shapes import dtype_of
 from functrans.core.tracer import UFUNCS, install_method
+from functrans.numpy import creation
 from functrans.numpy.table import as_array, given, implements, refuse
-from functrans.ops import elementwise, structure
+from functrans.core.views import link
+from functrans.ops import access, elementwise, structure
 
 
 def _is_zero(value: Any, other: Any) -> bool:
@@ -59,7 +61,7 @@ install_method("__rdivmod__", lambda x, y: _divmod(y, x))
 
 
 def _conjugate(x: Any) -> Any:
-    return structure.conjugate(x) if dtype_of(x).kind == "c" else x
+    return structure.conjugate(x) if dtype_of(x).kind == "c" else x.snapshot()
 
 
 UFUNCS[np.conjugate] = _conjugate
@@ -67,13 +69,15 @@ UFUNCS[np.conjugate] = _conjugate
 
 @implements(np.real)
 def real(val: Any) -> Any:
-    return elementwise.real(val) if dtype_of(val).kind == "c" else val
+    if dtype_of(val).kind != "c":
+        return val
+    return link(elementwise.real(val), access.RealView(), val)
 
 
 @implements(np.imag)
 def imag(val: Any) -> Any:
     if dtype_of(val).kind == "c":
-        return elementwise.imag(val)
+        return link(elementwise.imag(val), access.ImagView(), val)
     return np.zeros_like(val)
 
 
@@ -114,7 +118,7 @@ def clip(
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     refuse("round", out=out)
     if dtype_of(a).kind in "biu" and decimals >= 0:
-        return a
+        return creation.copy(a)
     if decimals == 0:
         return np.rint(as_array(a))
     scale = 10.0**decimals
@@ -132,7 +136,7 @@ def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
     if dtype_of(x).kind in "biu":
-        return x
+        return creation.copy(x)
     limits = np.finfo(dtype_of(x))
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf

@@ -57,7 +57,7 @@ for _name, _function in {
     "cumsum": reductions.cumsum,
     "cumprod": reductions.cumprod,
     "ravel": shaping.ravel,
-    "flatten": shaping.ravel,
+    "flatten": lambda x, order="C": creation.copy(shaping.ravel(x, order), "C"),
     "squeeze": shaping.squeeze,
     "swapaxes": shaping.swapaxes,
     "repeat": shaping.repeat,
@@ -77,7 +77,7 @@ for _name, _function in {
     "__trunc__": lambda x: int(np.trunc(x)),
     "conj": lambda x: np.conjugate(x),
     "conjugate": lambda x: np.conjugate(x),
-    "copy": creation.copy,
+    "copy": lambda x, order="C": creation.copy(x, order),
     "__contains__": lambda x, value: bool(np.any(x == value)),
 }.items():
     install_method(_name, _function)
@@ -85,7 +85,5 @@ for _name, _function in {
 for _name, _get in {
     "T": shaping.transpose,
     "mT": shaping.matrix_transpose,
-    "real": entrywise.real,
-    "imag": entrywise.imag,
 }.items():
     setattr(ArrayTracer, _name, property(_get))

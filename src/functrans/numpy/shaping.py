@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from functrans.core import errors
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.shared import install
+from functrans.numpy import creation
 from functrans.numpy.table import (
     as_array,
     axis_index,
@@ -20,7 +22,8 @@ from functrans.numpy.table import (
     refuse,
     static_ints,
 )
-from functrans.ops import indexing, sorting, structure
+from functrans.core.views import link
+from functrans.ops import access, indexing, sorting, structure
 
 # Shape.
 
@@ -45,7 +48,10 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
         raise ValueError(f"cannot reshape array of shape {old} into shape {wanted}")
     if order == "F":
         return transpose(reshape(transpose(x), wanted[::-1]))
-    return x if wanted == old else structure.reshape(x, shape=wanted)
+    if wanted == old:
+        return x
+    out = structure.reshape(x, shape=wanted)
+    return link(out, access.ReshapeView(wanted), x) if access.is_view(out, x) else out
 
 
 @implements(np.ravel)
@@ -63,7 +69,9 @@ def transpose(a: Any, axes: Any = None) -> Any:
         order = axis_tuple(axes, ndim)
         if len(order) != ndim:
             raise ValueError("axes don't match array")
-    return x if ndim < 2 and order == tuple(range(ndim)) else structure.transpose(x, axes=order)
+    if order == tuple(range(ndim)):
+        return x
+    return link(structure.transpose(x, axes=order), access.TransposeView(order), x)
 
 
 @implements(np.matrix_transpose)
@@ -110,7 +118,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
         return x
     if len(old) > len(wanted) or np.broadcast_shapes(old, wanted) != wanted:
         raise ValueError(f"cannot broadcast an array of shape {old} to shape {wanted}")
-    return structure.broadcast_to(x, shape=wanted)
+    spread = partial(structure.broadcast_to, shape=wanted)
+    return link(spread(x), access.ReadOnlyView(spread), x)
 
 
 @implements(np.broadcast_arrays)
@@ -309,7 +318,7 @@ def fliplr(m: Any) -> Any:
 
 @implements(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    x = as_array(a)
+    x = creation.copy(as_array(a))
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), shape_of(x))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -361,6 +370,11 @@ def _matrix_shape(x: Any) -> tuple[int, int]:
 
 @implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    take = partial(_diagonal, offset=offset, axis1=axis1, axis2=axis2)
+    return link(take(a), access.ReadOnlyView(take), a)
+
+
+def _diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
     x = moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = shape_of(x)[-2:]
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
@@ -428,7 +442,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
         chosen = chosen % length
     elif mode == "clip":
         chosen = np.clip(chosen, 0, length - 1)
-    return indexing.getitem(x, (*[slice(None)] * axis, chosen))
+    return access.getitem(x, (*[slice(None)] * axis, chosen))
 
 
 install(take=take)
@@ -439,16 +453,20 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     x, chosen = as_array(arr), as_array(indices)
     if axis is None:
         x, axis = ravel(x), 0
+    return access.getitem(x, along_axis(x, chosen, axis_index(axis, ndim_of(x))))
+
+
+def along_axis(x: Any, indices: Any, axis: int) -> tuple[Any, ...]:
+    """The key that picks `indices` along an axis, and every place along the others."""
     ndim = ndim_of(x)
-    axis = axis_index(axis, ndim)
-    if ndim_of(chosen) != ndim:
+    if ndim_of(indices) != ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     key = []
     for k in range(ndim):
         along = np.arange(shape_of(x)[k]).reshape((-1,) + (1,) * (ndim - 1 - k))
         # An axis of length 1 in x broadcasts against the indices.
-        key.append(chosen if k == axis else along)
-    return indexing.getitem(x, tuple(key))
+        key.append(indices if k == axis else along)
+    return tuple(key)
 
 
 @implements(np.argsort)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.evaluate import kept
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
 from functrans.core.tracer import UFUNCS, install_binary
@@ -71,8 +72,8 @@ def _matmul_pull_both(g: Any, saved: Any) -> Any:
 
 _matmul_rules = (
     None,
-    (lambda out, x, y: (x.shape, y), lambda g, saved: _matmul_back_to_x(g, *saved)),
-    (lambda out, x, y: (x, y.shape), lambda g, saved: _matmul_back_to_y(g, *saved)),
+    (lambda out, x, y: (x.shape, kept(y)), lambda g, saved: _matmul_back_to_x(g, *saved)),
+    (lambda out, x, y: (kept(x), y.shape), lambda g, saved: _matmul_back_to_y(g, *saved)),
     (lambda out, x, y: (x, y), _matmul_pull_both),
 )
 

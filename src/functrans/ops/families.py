@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.errors import RULE_FILE
+from functrans.core.evaluate import kept
 from functrans.core.primitive import Elementwise, Primitive, Rule
 from functrans.core.shapes import ArraySpec, shape_of, stand_in
 from functrans.core.tracer import UFUNCS, install_binary, install_unary
@@ -92,11 +93,13 @@ def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, R
     For multiply with both arguments tracked that is
     save = lambda out, x, y: (x, y,)
     pull = lambda g, s: (g * f0(s[1]), g * f1(s[0]),)
+    An argument that is not tracked may be the user's own array, so it is saved by `kept`.
     """
     tracked = [partial for k, partial in enumerate(partials) if mask >> k & 1]
     if all(partial is None for partial in tracked):
         return None
     needed = [name for name in _NAMES if any(name in _names(partial) for partial in tracked)]
+    foreign = {name for k, name in enumerate(_NAMES[1:]) if not mask >> k & 1}
     bare = len(needed) == 1  # one value is saved as it is, several as a tuple
     place = {name: "s" if bare else f"s[{k}]" for k, name in enumerate(needed)}
     terms: list[str] = []
@@ -113,8 +116,9 @@ def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, R
     if not needed:
         return None, pull
     slots = ", ".join(_NAMES[: len(partials) + 1])
-    kept = needed[0] if bare else f"({', '.join(needed)},)"
-    return _compiled(f"lambda {slots}: {kept}"), pull
+    values = [f"kept({name})" if name in foreign else name for name in needed]
+    saved = values[0] if bare else f"({', '.join(values)},)"
+    return _compiled(f"lambda kept: lambda {slots}: {saved}")(kept), pull
 
 
 def vjp_from_rules(primitive: Primitive) -> Rule:

@@ -1,4 +1,4 @@
-"""Reading parts of an array, and its transpose: adding values into parts of zeros.
+"""Reading and replacing parts of an array, and adding values into parts of zeros.
 
 An index is a `template`, a tuple as one writes it between brackets in which `ARRAY` stands where an
 integer array goes, and the integer arrays, which are operands because they may be traced. Boolean
@@ -7,17 +7,14 @@ masks become integer arrays first, as in NumPy.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from functrans.core.accumulate import Deposit
-from functrans.core.dispatch import Tracer, concrete
+from functrans.core.accumulate import Accumulator, Deposit
+from functrans.core.dispatch import Tracer
 from functrans.core.primitive import Primitive
-from functrans.core.shapes import ArraySpec, dtype_of, shape_of
-from functrans.core.shared import install
-from functrans.core.tracer import install_method
+from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
 
 
 class _Array:
@@ -30,7 +27,6 @@ class _Array:
 
 
 ARRAY = _Array()
-_BASIC = frozenset({int, slice, type(None), type(Ellipsis), np.int64, np.int32})
 
 
 def _fill(template: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -275,101 +271,130 @@ scatter_sum = Primitive(
 )
 
 
-# x[...] as users write it.
+# Writing: x with the entries at an index replaced. An assignment is this, and a change of meaning.
 
 
-def _plain_slice(entry: slice) -> slice:
-    """A slice whose ends are ints: a traced end asks for its value."""
-    ends = (entry.start, entry.stop, entry.step)
-    if all(end is None or type(end) is int for end in ends):
-        return entry
-    return slice(*(None if end is None else operator.index(end) for end in ends))
+def _update(x: Any, value: Any, *arrays: Any, template: tuple[Any, ...]) -> Any:
+    out = np.array(x, order="K")
+    out[_fill(template, arrays)] = value
+    return out
 
 
-def getitem(x: Any, key: Any) -> Any:
-    """x[key] for every key that NumPy takes; x or parts of the key may be traced."""
-    entries = key if type(key) is tuple else (key,)
-    for entry in entries:
-        if type(entry) not in _BASIC:
-            return _advanced(x, entries)
-        if type(entry) is slice and (type(entry.start) is not int or type(entry.stop) is not int):
-            entries = tuple(_plain_slice(e) if type(e) is slice else e for e in entries)
-    return index(x, template=entries)
+def _update_in_place(x: Any, value: Any, *arrays: Any, template: tuple[Any, ...]) -> Any:
+    x[_fill(template, arrays)] = value
+    return x
 
 
-def _advanced(x: Any, entries: tuple[Any, ...]) -> Any:
-    expanded: list[Any] = []
-    for entry in entries:
-        if type(entry) is slice:
-            entry = _plain_slice(entry)
-        elif isinstance(entry, (bool, np.bool_)):
-            entry = np.asarray(entry)
-        elif entry is not None and entry is not Ellipsis and not isinstance(entry, Tracer):
-            entry = np.asarray(entry) if np.size(entry) else np.asarray(entry, np.intp)
-        if isinstance(entry, (np.ndarray, Tracer)):
-            kind = dtype_of(entry).kind
-            if kind == "b":  # its shape decides the result's: ask for the values
-                mask = np.asarray(concrete(entry))
-                if not mask.ndim:
-                    return _index_by_truth(x, bool(mask), entries)
-                _check_mask(mask, shape_of(x), expanded)
-                expanded += list(mask.nonzero())
-                continue
-            if kind not in "iu":
-                raise IndexError("arrays used as indices must be of integer (or boolean) type")
-        expanded.append(entry)
-    return _index_full(x, _without_ellipsis(expanded, len(shape_of(x))))
+def _update_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+    x_tangent, value_tangent = tangents[:2]
+    if x_tangent is None:
+        x_tangent = np.zeros(shape_of(out), dtype_of(out))
+    if value_tangent is None:
+        value_tangent = dtype_of(out).type(0)
+    return update(x_tangent, value_tangent, *args[2:], **params)
 
 
-def _index_by_truth(x: Any, truth: bool, entries: tuple[Any, ...]) -> Any:
-    """x[True] is x with a new first axis of length 1, x[False] one of length 0."""
-    if len(entries) > 1:
-        raise IndexError("True and False can only be the whole index of a traced array")
-    widened = index(x, template=(None,))
-    return widened if truth else index(widened, template=(slice(0, 0),))
+def _update_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
+    return _update_pull, (mask, shape_of(args[1]), params["template"], args[2:])
 
 
-def _check_mask(mask: Any, shape: tuple[int, ...], before: list[Any]) -> None:
-    """NumPy refuses a mask whose shape differs from the axes it stands for."""
-    if any(entry is Ellipsis for entry in before):
-        return
-    axis = sum(entry is not None for entry in before)
-    for n, length in zip(mask.shape, shape[axis:], strict=False):
-        if n != length:
-            raise IndexError(
-                f"boolean index did not match indexed array along axis {axis}; size of axis is "
-                f"{length} but size of corresponding boolean axis is {n}"
-            )
-        axis += 1
+def _update_pull(g: Any, saved: Any) -> Any:
+    """The replaced entries have no part in the result, and the value has theirs."""
+    mask, value_shape, template, arrays = saved
+    owned = None
+    if type(g) is Accumulator:  # the sum may be changed in place: n assignments cost O(n)
+        owned = g.only_buffer()
+        g = g.settle()
+    in_place = type(g) is np.ndarray and not any(isinstance(a, Tracer) for a in arrays)
+    part: Any = None
+    if mask & 2:
+        part = index(g, *arrays, template=template)
+        if arrays:  # of several values for one entry, the last one stays
+            stays = last_writers(*arrays, shape=shape_of(g), template=template)
+            part = np.where(stays, part, dtype_of(part).type(0))
+        elif in_place:
+            part = part.copy()
+        part = sum_to_shape(part, value_shape)
+    if not mask & 1:
+        return part
+    rest: Any
+    if in_place:
+        rest = Accumulator(None)
+        rest.buffer = g.copy() if owned is None else owned
+        rest.buffer[_fill(template, arrays)] = 0
+    else:
+        rest = update(g, dtype_of(g).type(0), *arrays, template=template)
+    return (rest, part) if mask & 2 else rest
 
 
-def _without_ellipsis(entries: list[Any], ndim: int) -> list[Any]:
-    """Write the Ellipsis, or the missing end of an index, as full slices."""
-    used = sum(entry is not None and entry is not Ellipsis for entry in entries)
-    if used > ndim:
-        raise IndexError(
-            f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed"
+_update_pull.owns = True  # type: ignore[attr-defined]  # the sweep hands it accumulators as they are
+
+
+def _update_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
+    x, value, *arrays = args
+    x_spec = _unbatched(x, batched[0])
+    specs = tuple(_unbatched(a, m) for a, m in zip(arrays, batched[2:], strict=True))
+    part = _index_spec((x_spec, *specs), params)
+    template, moved_arrays, source, destination = _batched_index(
+        True, params["template"], tuple(arrays), batched[2:], size
+    )
+    if batched[1]:
+        missing = part.ndim + 1 - len(value.shape)
+        value = value.reshape(value.shape[:1] + (1,) * missing + value.shape[1:])
+    if source:
+        value = _moveaxis(np.broadcast_to(value, (size, *part.shape)), destination, source)
+    if not batched[0]:
+        x, primitive = np.broadcast_to(x, (size, *x_spec.shape)), update
+    return primitive(x, value, *moved_arrays, template=template)
+
+
+def _unbatched(value: Any, mapped: bool) -> ArraySpec:
+    return ArraySpec(shape_of(value)[1:] if mapped else shape_of(value), dtype_of(value))
+
+
+def _update_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+    x, value, *arrays = specs
+    part = _index_spec((x, *arrays), params).shape
+    lengths = zip(value.shape[::-1], part[::-1], strict=False)
+    if value.ndim > len(part) or any(n not in (1, m) for n, m in lengths):
+        raise ValueError(
+            f"could not broadcast input array from shape {value.shape} into shape {part}"
         )
-    missing = [slice(None)] * (ndim - used)
-    places = [k for k, entry in enumerate(entries) if entry is Ellipsis]
-    if len(places) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    if not places:
-        return entries + missing
-    return entries[: places[0]] + missing + entries[places[0] + 1 :]
+    return ArraySpec(x.shape, x.dtype)
 
 
-def _index_full(x: Any, entries: list[Any]) -> Any:
-    template: list[Any] = []
-    arrays: list[Any] = []
-    for entry in entries:
-        if entry is None or type(entry) is slice:
-            template.append(entry)
-        else:  # beside arrays, NumPy takes integers as arrays too
-            template.append(ARRAY)
-            arrays.append(entry if isinstance(entry, Tracer) else np.asarray(entry))
-    return index(x, *arrays, template=tuple(template))
+def _update_primitive(impl: Any) -> Primitive:
+    return Primitive(
+        "update", impl, jvp=_update_jvp, vjp=_update_vjp, batch=_update_batch, shape=_update_spec
+    )
 
 
-install_method("__getitem__", getitem)
-install(getitem=getitem)
+update = _update_primitive(_update)
+# The same for an array that nobody else can see, which spares the copy.
+update_in_place = _update_primitive(_update_in_place)
+
+
+def _last_writers(*arrays: Any, shape: tuple[int, ...], template: tuple[Any, ...]) -> Any:
+    place = _fill(template, arrays)
+    writer = np.zeros(shape, np.intp)
+    written = writer[place]
+    number = np.arange(written.size).reshape(written.shape)
+    writer[place] = number
+    return writer[place] == number
+
+
+def _last_writers_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
+    template, arrays, source, destination = _batched_index(
+        True, params["template"], args, batched, size
+    )
+    lanes = primitive(*arrays, shape=(size, *params["shape"]), template=template)
+    return _moveaxis(lanes, source, destination)
+
+
+# Which values of x[index] = values are still there afterward, if the index names an entry twice.
+last_writers = Primitive(
+    "last_writers",
+    _last_writers,
+    batch=_last_writers_batch,
+    shape=lambda specs, params: _index_spec((ArraySpec(params["shape"], bool), *specs), params),
+)

@@ -28,7 +28,7 @@ def _batch_transpose(primitive: Any, args: Any, batched: Any, size: int, params:
     return primitive(args[0], axes=(0, *(axis + 1 for axis in params["axes"])))
 
 
-def _inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
+def inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
     inverse = [0] * len(axes)
     for position, axis in enumerate(axes):
         inverse[axis] = position
@@ -38,7 +38,7 @@ def _inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
 transpose = linear(
     "transpose",
     lambda x, axes: np.transpose(x, axes),
-    lambda g, x_shape, axes: np.transpose(g, _inverse_permutation(axes)),
+    lambda g, x_shape, axes: np.transpose(g, inverse_permutation(axes)),
     batch=_batch_transpose,
     shape=lambda specs, params: ArraySpec(
         tuple(specs[0].shape[axis] for axis in params["axes"]), specs[0].dtype
@@ -69,6 +69,15 @@ astype = linear(
     lambda g, x_shape, dtype: g,
     batch=batch_shifting(),
     shape=lambda specs, params: ArraySpec(specs[0].shape, params["dtype"]),
+)
+
+# In NumPy a copy is contiguous, which decides whether a reshape of it is a view.
+copy = linear(
+    "copy",
+    lambda x: np.array(x, order="C"),
+    lambda g, x_shape: g,
+    batch=batch_shifting(),
+    shape=lambda specs, params: specs[0],
 )
 
 conjugate = linear(

@@ -75,6 +75,19 @@ def unflatten_argument(structure: Any, leaves: list[Any]) -> Any:
     return leaves[0] if structure is None else tree.unflatten(structure, leaves)
 
 
+def guarded(argument: Any) -> Any:
+    """An argument that is handed on as it is, such that the function cannot change the caller's array."""
+    if type(argument) is np.ndarray:
+        if argument.flags.writeable:
+            argument = argument.view()
+            argument.flags.writeable = False
+    elif type(argument) is tuple or type(argument) is list:
+        return type(argument)(map(guarded, argument))
+    elif type(argument) is dict:
+        return {key: guarded(value) for key, value in argument.items()}
+    return argument
+
+
 def leaf_names(argument: Any, name: str) -> list[str]:
     """How messages name the leaves of an argument."""
     return [name + path for path in tree.paths(argument)]

@@ -10,7 +10,8 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, named_axis, running_interpreters
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.core.shared import SharedArray, unshared
+from functrans.core.evaluate import as_constant, captured
+from functrans.core.shared import SharedArray
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.ops.collective import all_lanes, axis_size, sum_lanes
 from functrans.transforms.arguments import (
@@ -97,11 +98,9 @@ def vmap(
             with Batch(lanes, max(total, 1), axis_name, f) as batch:
                 traced = iter(
                     [
-                        BatchTracer(batch, _take(leaf, lanes, max(total, 1)))
+                        BatchTracer(batch, captured(_take(leaf, lanes, max(total, 1))))
                         if axis is not None
-                        else leaf.view(SharedArray)
-                        if type(leaf) is np.ndarray
-                        else leaf
+                        else _shared(leaf)
                         for leaf, axis in zip(moved, axes, strict=True)
                     ]
                 )
@@ -112,6 +111,14 @@ def vmap(
         return _own(_put_together(finished, out_axes, total, f), leaves)
 
     return named_like(f, "vmap")(mapped)
+
+
+def _shared(leaf: Any) -> Any:
+    """An argument that is not mapped: the lanes may read it, by mapped indices too, not change it."""
+    if type(leaf) is np.ndarray:
+        leaf = leaf.view(SharedArray)
+        leaf.flags.writeable = False
+    return leaf
 
 
 def _with_a_lane(leaves: list[Any], axes: list[Any]) -> list[Any]:
@@ -270,7 +277,7 @@ class _Run:
                 tree.check_array(leaf, f"vmap: an output of {errors.describe(f)}")
             ours = type(leaf) is BatchTracer and leaf.interpreter is batch
             self.mapped.append(ours)
-            value = batch.hidden(leaf) if ours else unshared(leaf)
+            value = batch.hidden(leaf) if ours else as_constant(leaf)
             self.leaves.append(value if keep or not ours else value[:0])
 
 

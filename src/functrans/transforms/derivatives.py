@@ -9,8 +9,8 @@ import numpy as np
 
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
+from functrans.core.evaluate import as_constant, captured, kept
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
-from functrans.core.shared import unshared
 from functrans.interpreters.dual import Dual, DualTracer
 from functrans.interpreters.stage import Stage, StageTracer
 from functrans.interpreters.tape import Tape, TapeTracer, sweep
@@ -21,6 +21,7 @@ from functrans.transforms.arguments import (
     check_matching,
     check_structure,
     flatten_argument,
+    guarded,
     leaf_names,
     named_like,
     own_all,
@@ -112,7 +113,9 @@ def _differentiate(
 ) -> tuple[Any, Any, Any]:
     """The value, gradients and aux of f: record it on a tape, and sweep back from the output."""
     positions = positions_of(argnums, len(args), f)
-    traced_args = list(args)
+    traced_args = list(map(guarded, args)) if len(args) > len(positions) else list(args)
+    if kwargs:
+        kwargs = guarded(kwargs)
     inputs = []  # for each position: (structure, leaves, keys)
     aux = None
     with Tape(f) as tape:
@@ -137,6 +140,7 @@ def _differentiate(
         value = out.value
         cotangents[out.record[0]] = _ONE if type(value) is np.float64 else dtype_of(value).type(1)
     if type(value) is not np.float64 or holomorphic:
+        value = as_constant(value)
         _check_scalar(value, f, holomorphic)
     # The output's record refers to all others; let go of it, so that the sweep can free them.
     del out
@@ -155,7 +159,8 @@ def _without_tape(value: Any, tape: Tape) -> Any:
     """The values behind a finished tape's tracers, in a tree of anything."""
 
     def plain(leaf: Any) -> Any:
-        return leaf.value if type(leaf) is TapeTracer and leaf.interpreter is tape else leaf
+        ours = type(leaf) is TapeTracer and leaf.interpreter is tape
+        return leaf.value if ours else as_constant(leaf)
 
     return tree.map(plain, value)
 
@@ -250,7 +255,8 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             )
         ours = type(leaf) is TapeTracer and leaf.interpreter is tape
         outputs.append((leaf.record[0] if ours else None, spec_of(leaf)))
-        values.append(leaf.value if ours else leaf)
+        # What the pullback keeps must not change when the user changes the output.
+        values.append(kept(leaf.value) if ours else as_constant(leaf))
     records = tape.records
     value = unflatten_argument(out_structure, values)
 
@@ -318,7 +324,7 @@ def jvp(
     leaves, moving, structure = _check_tangents(primals, tangents, "jvp")
     with Dual(f) as dual:
         tracers = [
-            DualTracer(dual, unshared(leaf), tangent) if dtype_of(leaf).kind in "fc" else leaf
+            DualTracer(dual, captured(leaf), captured(tangent)) if dtype_of(leaf).kind in "fc" else guarded(leaf)
             for leaf, tangent in zip(leaves, moving, strict=True)
         ]
         out = f(*tree.unflatten(structure, tracers))
@@ -333,7 +339,8 @@ def jvp(
 
 
 def _primal(leaf: Any, dual: Dual) -> Any:
-    return leaf.value if type(leaf) is DualTracer and leaf.interpreter is dual else leaf
+    ours = type(leaf) is DualTracer and leaf.interpreter is dual
+    return leaf.value if ours else as_constant(leaf)
 
 
 def _tangent(leaf: Any, dual: Dual) -> Any:
@@ -394,7 +401,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     # on tangents are written down.
     with Stage(f) as stage, Dual(f) as dual:
         tracers = [
-            DualTracer(dual, unshared(leaf), stage.input(ArraySpec(shape_of(leaf), dtype_of(leaf))))
+            DualTracer(dual, captured(leaf), stage.input(ArraySpec(shape_of(leaf), dtype_of(leaf))))
             for leaf in leaves
         ]
         out = f(*tree.unflatten(structure, tracers))

@@ -9,7 +9,13 @@ import numpy as np
 
 from functrans.core import errors, tree
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.transforms.arguments import check_callable, check_inexact, named_like, positions_of
+from functrans.transforms.arguments import (
+    check_callable,
+    check_inexact,
+    guarded,
+    named_like,
+    positions_of,
+)
 from functrans.transforms.batching import vmap
 from functrans.transforms.derivatives import _split_aux, grad, jvp, linearize, vjp
 from functrans.transforms.staging import eval_shape
@@ -59,6 +65,7 @@ _BLOCK = 1 << 16  # numbers
 
 def _only(f: Callable[..., Any], args: tuple[Any, ...], positions: Any, kwargs: Any) -> Any:
     """f as a function of the arguments at `positions` only."""
+    args, kwargs = guarded(args), guarded(kwargs)
 
     def partial(*chosen: Any) -> Any:
         full = list(args)

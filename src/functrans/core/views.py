@@ -1,0 +1,102 @@
+"""Assignment: what it means that one traced array is a view of another.
+
+Underneath, nothing is ever overwritten. An assignment computes a new value by a primitive, and then
+lets the tracer that the user holds mean the new value. A view keeps its parent and the way it was
+made from it. When a view is assigned to, its parent gets the new value in its place, and so on up;
+when an array is assigned to, the views of it that are still alive are made anew.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Tracer
+
+
+class View:
+    """How one array is a view of another, its `parent`."""
+
+    __slots__ = ("parent",)
+
+    parent: Any
+
+    def read(self, parent: Any) -> Any:
+        """The view, made anew by primitives."""
+        raise NotImplementedError
+
+    def write(self, parent: Any, value: Any) -> Any:
+        """The parent with `value` in the place of the view, by primitives."""
+        raise ValueError("assignment destination is read-only")
+
+
+def link(array: Any, view: View, parent: Any) -> Any:
+    """Note that `array` is a view of `parent`; returns the array."""
+    if isinstance(array, Tracer) and isinstance(parent, Tracer):
+        view.parent = parent
+        array.view = view
+        try:
+            viewers = parent.viewers
+        except AttributeError:
+            parent.viewers = [weakref.ref(array)]
+            return array
+        if len(viewers) & (len(viewers) - 1) == 0:  # now and then, forget those that are gone
+            viewers[:] = [viewer for viewer in viewers if viewer() is not None]
+        viewers.append(weakref.ref(array))
+    return array
+
+
+def view_of(array: Any) -> View | None:
+    """How an array is a view, or None."""
+    return getattr(array, "view", None)
+
+
+def is_mutable(array: Any) -> bool:
+    """Whether a tracer stands for an array, which can be assigned to, not for a NumPy scalar."""
+    if array.shape or view_of(array) is not None:
+        return True
+    value = array
+    while isinstance(value, Tracer):
+        value = getattr(value, "value", None)
+    return type(value) is np.ndarray and value.ndim == 0
+
+
+def _missing(value: Any) -> Any:
+    raise NotImplementedError
+
+
+_as_tracer: Any = _missing  # installed by functrans.core.evaluate
+
+
+def install(as_tracer: Any) -> None:
+    """Say how a plain array is held by a tracer."""
+    global _as_tracer
+    _as_tracer = as_tracer
+
+
+def overwrite(target: Any, new: Any) -> None:
+    """Let a traced array mean `new` from now on, with all that are views of it or it is a view of."""
+    if not isinstance(new, Tracer):
+        new = _as_tracer(new)
+    view = view_of(target)
+    parent_value = None if view is None else view.write(view.parent, new)  # may refuse: do it first
+    new.copy_to(target)
+    _refresh(target, None)
+    while view is not None:
+        parent, child = view.parent, target
+        view = view_of(parent)
+        above = None if view is None else view.write(view.parent, parent_value)
+        parent_value.copy_to(parent)
+        _refresh(parent, child)
+        target, parent_value = parent, above
+
+
+def _refresh(parent: Any, but: Any) -> None:
+    """Make the views of an array anew, except the one that the change came from."""
+    for viewer in getattr(parent, "viewers", ()):
+        array = viewer()
+        if array is not None and array is not but:
+            array.view.read(parent).copy_to(array)
+            _refresh(array, None)

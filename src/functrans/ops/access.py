@@ -1,0 +1,364 @@
+"""x[key] and x[key] = value as users write them, and the ways to be a view of an array."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Tracer, concrete
+from functrans.core.evaluate import OpenArray
+from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of, shape_of
+from functrans.core.shared import install
+from functrans.core.tracer import as_operand, install_assign, install_method
+from functrans.core.views import View, is_mutable, link, overwrite, view_of
+from functrans.ops import elementwise, structure
+from functrans.ops.indexing import ARRAY, index, update, update_in_place
+
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis), np.int64, np.int32})
+
+
+# Views.
+
+
+class IndexView(View):
+    """x[template], for a template without arrays."""
+
+    __slots__ = ("template",)
+
+    def __init__(self, template: tuple[Any, ...]) -> None:
+        self.template = template
+
+    def read(self, parent: Any) -> Any:
+        return index(parent, template=self.template)
+
+    def write(self, parent: Any, value: Any) -> Any:
+        return update(parent, value, template=self.template)
+
+
+class ReshapeView(View):
+    """np.reshape(x, shape), where NumPy need not copy."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+    def read(self, parent: Any) -> Any:
+        return structure.reshape(parent, shape=self.shape)
+
+    def write(self, parent: Any, value: Any) -> Any:
+        return structure.reshape(value, shape=shape_of(parent))
+
+
+class TransposeView(View):
+    """np.transpose(x, axes)."""
+
+    __slots__ = ("axes",)
+
+    def __init__(self, axes: tuple[int, ...]) -> None:
+        self.axes = axes
+
+    def read(self, parent: Any) -> Any:
+        return structure.transpose(parent, axes=self.axes)
+
+    def write(self, parent: Any, value: Any) -> Any:
+        return structure.transpose(value, axes=structure.inverse_permutation(self.axes))
+
+
+class RealView(View):
+    """The real part of a complex array."""
+
+    __slots__ = ()
+
+    def read(self, parent: Any) -> Any:
+        return elementwise.real(parent)
+
+    def write(self, parent: Any, value: Any) -> Any:
+        return cast(value + 1j * elementwise.imag(parent), dtype_of(parent))
+
+
+class ImagView(View):
+    """The imaginary part of a complex array."""
+
+    __slots__ = ()
+
+    def read(self, parent: Any) -> Any:
+        return elementwise.imag(parent)
+
+    def write(self, parent: Any, value: Any) -> Any:
+        return cast(elementwise.real(parent) + 1j * value, dtype_of(parent))
+
+
+class ReadOnlyView(View):
+    """function(x), which sees changes of x and cannot be written to."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def read(self, parent: Any) -> Any:
+        return self.function(parent)
+
+
+def is_view(out: Any, x: Any) -> bool:
+    """Whether NumPy gave a view, for an operation such as reshape that copies if it must."""
+    held = _layout(x)
+    return held is not None and np.may_share_memory(_layout(out, held), held)
+
+
+def is_contiguous(x: Any) -> bool:
+    """Whether NumPy's array would be in C order."""
+    held = _layout(x)
+    return held is None or bool(held.flags.c_contiguous)
+
+
+def _layout(x: Any, root: Any = None) -> Any:
+    """An array that lies in memory as NumPy's would."""
+    value = x
+    while isinstance(value, Tracer):
+        below = getattr(value, "value", None)
+        if below is None:
+            return _staged_layout(value, root)
+        value = below
+    return value if isinstance(value, np.ndarray) else None
+
+
+def _staged_layout(x: Any, root: Any) -> Any:
+    """The same for a value that is not known: fresh arrays are contiguous, and views of them not."""
+    if root is not None:
+        return root.reshape(x.shape)
+    view = view_of(x)
+    return np.empty(x.shape, bool) if view is None else view.read(_staged_layout(view.parent, None))
+
+
+# Keys.
+
+
+def _plain_slice(entry: slice) -> slice:
+    """A slice whose ends are ints: a traced end asks for its value."""
+    ends = (entry.start, entry.stop, entry.step)
+    if all(end is None or type(end) is int for end in ends):
+        return entry
+    return slice(*(None if end is None else operator.index(end) for end in ends))
+
+
+def _basic(key: Any) -> tuple[Any, ...] | None:
+    """The template of a key without arrays, or None."""
+    entries = key if type(key) is tuple else (key,)
+    for entry in entries:
+        if type(entry) not in _BASIC:
+            return None
+        if type(entry) is slice and (type(entry.start) is not int or type(entry.stop) is not int):
+            entries = tuple(_plain_slice(e) if type(e) is slice else e for e in entries)
+    return entries
+
+
+def _advanced(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
+    """The template and arrays of any key."""
+    expanded: list[Any] = []
+    for entry in key if type(key) is tuple else (key,):
+        if type(entry) is slice:
+            entry = _plain_slice(entry)
+        elif type(entry) is OpenArray:
+            entry = entry.value
+        elif isinstance(entry, (bool, np.bool_)):
+            entry = np.asarray(entry)
+        elif entry is not None and entry is not Ellipsis and not isinstance(entry, Tracer):
+            entry = np.asarray(entry) if np.size(entry) else np.asarray(entry, np.intp)
+        if isinstance(entry, (np.ndarray, Tracer)):
+            kind = dtype_of(entry).kind
+            if kind == "b":  # its shape decides the result's: ask for the values
+                mask = np.asarray(concrete(entry))
+                if not mask.ndim:
+                    expanded.append(bool(mask))
+                    continue
+                _check_mask(mask, shape_of(x), expanded)
+                expanded += list(mask.nonzero())
+                continue
+            if kind not in "iu":
+                raise IndexError("arrays used as indices must be of integer (or boolean) type")
+        expanded.append(entry)
+    if any(type(entry) is bool for entry in expanded):
+        if len(expanded) > 1:
+            raise IndexError("True and False can only be the whole index of a traced array")
+        if expanded[0]:  # x[True] is x with a new first axis of length 1, x[False] one of length 0
+            return (None,), []
+        nowhere = np.zeros((0, *(1,) * len(shape_of(x))), np.intp)
+        return (ARRAY,) * len(shape_of(x)), [
+            nowhere + along for along in np.ix_(*map(np.arange, shape_of(x)))
+        ]
+    return _template(_without_ellipsis(expanded, len(shape_of(x))))
+
+
+def _check_mask(mask: Any, shape: tuple[int, ...], before: list[Any]) -> None:
+    """NumPy refuses a mask whose shape differs from the axes it stands for."""
+    if any(entry is Ellipsis for entry in before):
+        return
+    axis = sum(entry is not None for entry in before)
+    for n, length in zip(mask.shape, shape[axis:], strict=False):
+        if n != length:
+            raise IndexError(
+                f"boolean index did not match indexed array along axis {axis}; size of axis is "
+                f"{length} but size of corresponding boolean axis is {n}"
+            )
+        axis += 1
+
+
+def _without_ellipsis(entries: list[Any], ndim: int) -> list[Any]:
+    """Write the Ellipsis, or the missing end of an index, as full slices."""
+    used = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    if used > ndim:
+        raise IndexError(
+            f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed"
+        )
+    missing = [slice(None)] * (ndim - used)
+    places = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    if len(places) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if not places:
+        return entries + missing
+    return entries[: places[0]] + missing + entries[places[0] + 1 :]
+
+
+def _template(entries: list[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+    template: list[Any] = []
+    arrays: list[Any] = []
+    for entry in entries:
+        if entry is None or type(entry) is slice:
+            template.append(entry)
+        else:  # beside arrays, NumPy takes integers as arrays too
+            template.append(ARRAY)
+            arrays.append(entry if isinstance(entry, Tracer) else np.asarray(entry))
+    return tuple(template), arrays
+
+
+def index_of(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
+    """The template and arrays of any key."""
+    template = _basic(key)
+    return _advanced(x, key) if template is None else (template, [])
+
+
+# Reading.
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """x[key] for every key that NumPy takes; x or parts of the key may be traced."""
+    template = _basic(key)
+    if template is None:
+        template, arrays = _advanced(x, key)
+        return index(x, *arrays, template=template)
+    out = index(x, template=template)
+    if out.shape or Ellipsis in template:  # otherwise it is a scalar, which is a copy
+        link(out, IndexView(template), x)
+    return out
+
+
+# Writing.
+
+
+def setitem(x: Any, key: Any, value: Any) -> None:
+    """x[key] = value for a traced x, and for every key that NumPy takes."""
+    if not is_mutable(x):
+        raise TypeError(f"a scalar ({x.dtype}) does not support item assignment")
+    value = _operand(value)
+    template = _basic(key)
+    arrays: list[Any] = []
+    if template is None:
+        mask = _mask(x, key)
+        if mask is not None and not shape_of(value):
+            # Without asking which entries they are: it works on values that are not known.
+            overwrite(x, structure.where(mask, _cast_like(value, x), x))
+            return
+        template, arrays = _advanced(x, key)
+    elif isinstance(value, Tracer):
+        view = view_of(value)
+        if type(view) is IndexView and view.parent is x and view.template == template:
+            return  # the end of x[key] += y: the view has written already
+    part_ndim = None
+    while len(shape_of(value)) and shape_of(value)[0] == 1:  # NumPy ignores extra ones in front
+        if part_ndim is None:
+            part_ndim = shape_only(x, template, arrays).ndim
+        if len(shape_of(value)) <= part_ndim:
+            break
+        value = structure.reshape(value, shape=shape_of(value)[1:])
+    change = update_in_place if _is_private(x) else update
+    overwrite(x, change(x, value, *arrays, template=template))
+
+
+def shape_only(x: Any, template: tuple[Any, ...], arrays: list[Any]) -> Any:
+    """Something with the shape of x[index], for any values."""
+    zeros = [np.zeros(shape_of(a), int) if shape_of(x) else a for a in arrays]
+    remaining = iter(zeros)
+    like = np.broadcast_to(np.zeros((), bool), shape_of(x))
+    return like[tuple(next(remaining) if entry is ARRAY else entry for entry in template)]
+
+
+def assign_all(x: Any, value: Any, casting: Any = "unsafe") -> Any:
+    """x[...] = value, as `out=` has it; returns x."""
+    value = _operand(value)
+    if not np.can_cast(dtype_of(value), x.dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {dtype_of(value)} to {x.dtype} according to {casting!r}"
+        )
+    if isinstance(value, Tracer) and shape_of(value) == x.shape and dtype_of(value) == x.dtype:
+        overwrite(x, value)
+    else:
+        setitem(x, Ellipsis, value)
+    return x
+
+
+def _operand(value: Any) -> Any:
+    """A value to assign: lists may hold traced values."""
+    if isinstance(value, Tracer) or type(value) in PYTHON_SCALARS:
+        return value
+    if isinstance(value, (list, tuple)) and value:
+        parts = [_operand(part) for part in value]
+        if any(isinstance(part, Tracer) for part in parts):
+            return np.stack(parts)
+    return as_operand(value)
+
+
+def _mask(x: Any, key: Any) -> Any:
+    """A key that is one boolean array, as it broadcasts against x; None for other keys."""
+    if isinstance(key, list):
+        key = np.asarray(key)
+    if not isinstance(key, (np.ndarray, Tracer)) or dtype_of(key).kind != "b" or not key.shape:
+        return None
+    if key.shape != shape_of(x)[: key.ndim]:
+        return None
+    missing = len(shape_of(x)) - key.ndim
+    return key.reshape(key.shape + (1,) * missing) if missing else key
+
+
+def _cast_like(value: Any, x: Any) -> Any:
+    """A scalar as NumPy would store it in x."""
+    if type(value) is complex and dtype_of(x).kind != "c":
+        raise TypeError("a complex number cannot be assigned into an array of real numbers")
+    return cast(value, dtype_of(x))
+
+
+def _references(x: Any) -> int:
+    value = x.value
+    return sys.getrefcount(value)
+
+
+_ALONE = _references(OpenArray(np.zeros(1)))
+
+
+def _is_private(x: Any) -> bool:
+    """Whether nobody but this tracer can see its array: no record, no view, no user."""
+    value = getattr(x, "value", None)
+    if type(value) is not np.ndarray or value.base is not None or not value.flags.writeable:
+        return False
+    del value
+    return _references(x) <= _ALONE
+
+
+install_assign(assign_all)
+install_method("__getitem__", getitem)
+install_method("__setitem__", setitem)
+install(getitem=getitem)
