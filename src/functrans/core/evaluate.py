@@ -81,6 +81,12 @@ def as_constant(value: Any) -> Any:
     return value.view(np.ndarray) if type(value) is SharedArray else value
 
 
+def compute(primitive: Any, *args: Any, **params: Any) -> Any:
+    """Apply a primitive one level down, for an interpreter that holds the result itself."""
+    out = primitive(*args, **params)
+    return tuple(map(as_constant, out)) if primitive.outputs else as_constant(out)
+
+
 def captured(value: Any) -> Any:
     """The same for a value that is held on to: a later assignment does not show in it."""
     if isinstance(value, Tracer):

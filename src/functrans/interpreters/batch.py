@@ -10,13 +10,14 @@ over lanes would.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from functrans.core import errors
 from functrans.core.dispatch import Interpreter, concrete
-from functrans.core.evaluate import as_constant
+from functrans.core.evaluate import as_constant, compute
 from functrans.core.primitive import Collective
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import ArrayTracer
@@ -101,19 +102,20 @@ class Batch(Interpreter):
             return primitive.collect(values[0])
         out = primitive.batch(primitive, tuple(values), tuple(batched), self.size, params)
         if primitive.outputs:
-            return tuple(BatchTracer(self, each) for each in out)
-        return BatchTracer(self, out)
+            return tuple(BatchTracer(self, as_constant(each)) for each in out)
+        return BatchTracer(self, as_constant(out))
 
     def process1(self, primitive: Any, x: Any) -> Any:
         if not primitive.broadcasts or self.closed:
             return self.process(primitive, (x,), {})
         value = self.hidden(x)
-        return BatchTracer(self, primitive.impl(value) if self.bottom else primitive(value))
+        out = primitive.impl(value) if self.bottom else compute(primitive, value)
+        return BatchTracer(self, out)
 
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
         # The common case needs no lining up: equal ranks, or a value of lower rank beside a batch.
         if primitive.broadcasts and not self.closed:
-            call = primitive.impl if self.bottom else primitive.call2
+            call = primitive.impl if self.bottom else partial(compute, primitive)
             if type(x) is BatchTracer and x.interpreter is self:
                 x_value = self.hidden(x)
                 if type(y) is BatchTracer and y.interpreter is self:

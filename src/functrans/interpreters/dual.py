@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Interpreter
-from functrans.core.evaluate import as_constant, open_array
+from functrans.core.evaluate import as_constant, compute, open_array
 from functrans.core.shapes import conform, dtype_of
 from functrans.core.tracer import ConcreteTracer
 
@@ -50,7 +50,7 @@ class Dual(Interpreter):
             else:
                 values.append(as_constant(arg))
                 tangents.append(None)
-        out = primitive(*values, **params)
+        out = compute(primitive, *values, **params)
         if primitive.jvp is None:
             return _constant(out)
         tangent = primitive.jvp(out, tuple(values), tuple(tangents), params)
@@ -62,7 +62,7 @@ class Dual(Interpreter):
         if self.closed:
             self.escaped()
         value = x.value
-        out = primitive.impl(value) if self.bottom else primitive(value)
+        out = primitive.impl(value) if self.bottom else compute(primitive, value)
         if primitive.jvp is None:
             return _constant(out)
         return self._result(out, primitive.jvp(out, (value,), (x.tangent,), {}))
@@ -75,7 +75,7 @@ class Dual(Interpreter):
             x, x_tangent = x.value, x.tangent
         if type(y) is DualTracer and y.interpreter is self:
             y, y_tangent = y.value, y.tangent
-        out = primitive.call2(x, y)
+        out = as_constant(primitive.call2(x, y))
         if primitive.jvp is None:
             return _constant(out)
         return self._result(out, primitive.jvp(out, (x, y), (x_tangent, y_tangent), {}))
@@ -83,7 +83,7 @@ class Dual(Interpreter):
     def _result(self, out: Any, tangent: Any) -> Any:
         if tangent is None or dtype_of(out).kind not in "fc":
             return _constant(out)
-        return DualTracer(self, out, conform(tangent, out))
+        return DualTracer(self, out, conform(as_constant(tangent), out))
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value if not self.closed else self.escaped()

@@ -17,7 +17,7 @@ import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate
 from functrans.core.dispatch import Interpreter, escape_error
-from functrans.core.evaluate import captured, kept, open_array
+from functrans.core.evaluate import as_constant, captured, compute, kept, open_array
 from functrans.core.shapes import dtype_of, fit, shape_of
 from functrans.core.tracer import ConcreteTracer
 
@@ -73,7 +73,7 @@ class Tape(Interpreter):
 
     def process1(self, primitive: Any, x: Any) -> Any:
         value = x.value
-        out = primitive.impl(value) if self.bottom else primitive(value)
+        out = primitive.impl(value) if self.bottom else compute(primitive, value)
         rule = primitive.rules[1]
         if rule is None:
             return self._constant(out)
@@ -104,7 +104,7 @@ class Tape(Interpreter):
         if self.bottom:
             out = primitive.impl(x_value, y_value)
         else:
-            out = primitive.call2(x_value, y_value)
+            out = as_constant(primitive.call2(x_value, y_value))
         rule = primitive.rules[mask]
         if rule is None:
             return self._constant(out)
@@ -147,7 +147,10 @@ class Tape(Interpreter):
                 values[k] = kept(arg)
             bit <<= 1
         # At the bottom of the stack nothing else is traced.
-        out = (primitive.impl if self.bottom else primitive)(*values, **params)
+        if self.bottom:
+            out = primitive.impl(*values, **params)
+        else:
+            out = compute(primitive, *values, **params)
         if primitive.vjp is None or (not primitive.outputs and dtype_of(out).kind not in "fc"):
             return self._constant(out)
         rule = primitive.vjp(mask, out, tuple(values), params)
@@ -170,7 +173,10 @@ class Tape(Interpreter):
     def _process_one(self, primitive: Any, x: Any, params: dict[str, Any]) -> Any:
         """The same for the one array of most primitives, without the loop."""
         value = x.value
-        out = (primitive.impl if self.bottom else primitive)(value, **params)
+        if self.bottom:
+            out = primitive.impl(value, **params)
+        else:
+            out = compute(primitive, value, **params)
         if primitive.vjp is None or (not primitive.outputs and dtype_of(out).kind not in "fc"):
             return self._constant(out)
         rule = primitive.vjp(1, out, (value,), params)
