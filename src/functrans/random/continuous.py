@@ -131,7 +131,7 @@ def laplace(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array:
     """
     wanted = float_dtype(dtype)
     centered = 2 * draw_open_unit(key, checked_shape(shape), wanted) - 1
-    return finished(-np.sign(centered) * np.log1p(-np.abs(centered)), wanted)
+    return finished(np.sign(centered) * np.log1p(-np.abs(centered)), wanted)
 
 
 def logistic(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array:
