@@ -4,6 +4,9 @@ grad, vmap, jvp, vjp, Jacobians, Hessians and graphs of functions written with `
 nested in any order and to any depth.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from functrans import errors as errors
 from functrans import numpy as numpy
 from functrans import tree as tree
@@ -32,9 +35,20 @@ from functrans.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacre
 from functrans.transforms.staging import eval_shape, make_graph
 from functrans.tree import ravel_pytree
 
+if TYPE_CHECKING:
+    from functrans import random as random
+
 __version__ = "0.1.0"
 
 _keep_freed_memory()
+
+
+def __getattr__(name: str) -> Any:
+    """`functrans.random` is imported when it is first used."""
+    if name != "random":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("functrans.random")
+
 
 __all__ = [
     "ArraySpec",
