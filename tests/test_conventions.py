@@ -582,8 +582,11 @@ def test_a_long_chain_of_sums_is_differentiated_in_reverse():
 # --- memory --------------------------------------------------------------------------------------
 
 
-def watched_chain(constants, length=10, size=1000):
-    """A function that keeps weak references to constants that only its tape can keep alive."""
+def watched_chain(constants, length=10, size=10_000):
+    """A function that keeps weak references to constants that only its tape can keep alive.
+
+    They are large: of small ones the tape keeps a copy.
+    """
 
     def f(x):
         for k in range(length):
@@ -604,7 +607,7 @@ def no_garbage_collection():
     gc.collect()
 
 
-POINT = np.linspace(0.0, 1.0, 1000)
+POINT = np.linspace(0.0, 1.0, 10_000)
 USES = {
     "grad": lambda f: ft.grad(f)(POINT),
     "value_and_grad": lambda f: ft.value_and_grad(f)(POINT),

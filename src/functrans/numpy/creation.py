@@ -26,7 +26,9 @@ def array(value: Any, dtype: Any = None) -> Any:
     """
     if not holds_tracer(value):
         return np.array(value, dtype=dtype)
-    result: Any = value.snapshot() if isinstance(value, Tracer) else np.stack(list(map(array, value)))
+    result: Any = (
+        value.snapshot() if isinstance(value, Tracer) else np.stack(list(map(array, value)))
+    )
     return result if dtype is None else result.astype(np.dtype(dtype))
 
 

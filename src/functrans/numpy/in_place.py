@@ -117,9 +117,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     if ufunc in (np.add, np.subtract):
         template, arrays = access.index_of(a, indices)
         part = np.broadcast_to(as_array(b), shape_of(access.shape_only(a, template, arrays)))
-        change = indexing.scatter(
-            part.astype(a.dtype), *arrays, shape=a.shape, template=template
-        )
+        change = indexing.scatter(part.astype(a.dtype), *arrays, shape=a.shape, template=template)
         access.assign_all(a, ufunc(a, change))
         return
     places = _flat_places(a, indices)
@@ -152,7 +150,9 @@ def sort(x: Any, axis: int = -1, kind: Any = None, order: Any = None, **options:
     overwrite(x, np.sort(x, axis, kind, order, **options))
 
 
-def partition(x: Any, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+def partition(
+    x: Any, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None
+) -> None:
     """x.partition(k): in place."""
     overwrite(x, np.partition(x, kth, axis, kind, order))
 

@@ -324,7 +324,9 @@ def jvp(
     leaves, moving, structure = _check_tangents(primals, tangents, "jvp")
     with Dual(f) as dual:
         tracers = [
-            DualTracer(dual, captured(leaf), captured(tangent)) if dtype_of(leaf).kind in "fc" else guarded(leaf)
+            DualTracer(dual, captured(leaf), captured(tangent))
+            if dtype_of(leaf).kind in "fc"
+            else guarded(leaf)
             for leaf, tangent in zip(leaves, moving, strict=True)
         ]
         out = f(*tree.unflatten(structure, tracers))
