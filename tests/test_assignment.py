@@ -1,8 +1,8 @@
 """Changes in place mean what they mean in NumPy, under every transform.
 
 Each case is plain NumPy code: it makes arrays, changes some in place, and returns all that are alive.
-What is a view and what is a copy is in test_views.py; what must not change, and what must raise, in
-test_assignment_rules.py.
+What is a view and what is a copy is in test_views.py; what must raise is in test_assignment_rules.py,
+and what must not change in test_caller_arrays.py.
 """
 
 import numpy as np
