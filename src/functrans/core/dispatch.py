@@ -109,13 +109,13 @@ class Tracer:
         "tangent",  # dual
         "value",  # all but stage: what the interpreter computes with
         "variable",  # stage
-        "view",  # what this array is a view of, if it is one: see functrans.core.views
+        "origin",  # what this array is a view of, if it is one: see functrans.core.views
         "viewers",  # weak references to the views of this array
     )
 
     interpreter: Any
     value: Any
-    view: Any
+    origin: Any
     viewers: list[Any]
 
     def copy_to(self, other: Any) -> None:

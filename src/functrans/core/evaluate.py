@@ -2,7 +2,8 @@
 
 Primitives on plain arrays need no interpreter: `Primitive.__call__` calls the NumPy implementation.
 `Evaluate` is for arrays that are plain so far but may be assigned traced values later, such as
-np.zeros_like(x) of a traced x. An `OpenArray` holds a plain array, and turns into a tracer of
+np.zeros_like(x) of a traced x, and for those that may be indexed by traced values, such as the
+arguments that a `vmap` does not map. An `OpenArray` holds a plain array, and turns into a tracer of
 another kind when a traced value is assigned into it. Its level is below all others.
 """
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from functrans.core import views
 from functrans.core.dispatch import Interpreter, Tracer
-from functrans.core.shared import SharedArray
 from functrans.core.tracer import ConcreteTracer
 
 
@@ -69,16 +69,12 @@ views.install(lambda value: OpenArray(np.asarray(value)))
 
 def open_array(value: Any) -> Any:
     """A plain array as one that may be assigned traced values; anything else as it is."""
-    if type(value) is np.ndarray:
-        return OpenArray(value)
-    return OpenArray(value.view(np.ndarray)) if type(value) is SharedArray else value
+    return OpenArray(value) if type(value) is np.ndarray else value
 
 
 def as_constant(value: Any) -> Any:
     """What an interpreter computes with in place of a value that is not its own."""
-    if type(value) is OpenArray:
-        return value.value
-    return value.view(np.ndarray) if type(value) is SharedArray else value
+    return value.value if type(value) is OpenArray else value
 
 
 def compute(primitive: Any, *args: Any, **params: Any) -> Any:
@@ -91,7 +87,7 @@ def captured(value: Any) -> Any:
     """The same for a value that is held on to: a later assignment does not show in it."""
     if isinstance(value, Tracer):
         return value.value if type(value) is OpenArray else value.snapshot()
-    return as_constant(value)
+    return value
 
 
 _COPIED_BYTES = 1 << 16
@@ -103,7 +99,7 @@ def kept(value: Any) -> Any:
     Large plain arrays are not copied: it would cost more than most operations on them.
     """
     if isinstance(value, np.ndarray) and value.nbytes <= _COPIED_BYTES:
-        return np.array(value)
+        return np.array(value, copy=True)
     return captured(value)
 
 

@@ -120,7 +120,7 @@ class ArrayTracer(Tracer):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handler = FUNCTIONS.get(function)
         if handler is None:
-            raise missing_rule(function)
+            return call_plain(function, args, kwargs)
         if kwargs.get("out") is None:
             return handler(*args, **kwargs)
         target = kwargs.pop("out")
@@ -267,6 +267,21 @@ def _warn_of_lost_derivative(tracer: Tracer, conversion: str) -> None:
             )
             return
         value = getattr(value, "value", None)
+
+
+def call_plain(function: Any, args: Any, kwargs: Any) -> Any:
+    """Call a NumPy function without a rule, which plain arrays do not need."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Tracer):
+            if value.interpreter.level:
+                raise missing_rule(function)
+            return value.value
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(plain, value))
+        return value
+
+    return function(*map(plain, args), **{key: plain(value) for key, value in kwargs.items()})
 
 
 def missing_rule(function: Any, what: str = "") -> errors.MissingRuleError:

@@ -36,7 +36,7 @@ def link(array: Any, view: View, parent: Any) -> Any:
     """Note that `array` is a view of `parent`; returns the array."""
     if isinstance(array, Tracer) and isinstance(parent, Tracer):
         view.parent = parent
-        array.view = view
+        array.origin = view
         try:
             viewers = parent.viewers
         except AttributeError:
@@ -50,7 +50,7 @@ def link(array: Any, view: View, parent: Any) -> Any:
 
 def view_of(array: Any) -> View | None:
     """How an array is a view, or None."""
-    return getattr(array, "view", None)
+    return getattr(array, "origin", None)
 
 
 def is_mutable(array: Any) -> bool:
@@ -98,5 +98,5 @@ def _refresh(parent: Any, but: Any) -> None:
     for viewer in getattr(parent, "viewers", ()):
         array = viewer()
         if array is not None and array is not but:
-            array.view.read(parent).copy_to(array)
+            array.origin.read(parent).copy_to(array)
             _refresh(array, None)

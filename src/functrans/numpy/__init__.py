@@ -10,6 +10,7 @@ from functrans.numpy import methods as methods
 from functrans.numpy import padding as padding
 from functrans.numpy.creation import array as array
 from functrans.numpy.creation import asarray as asarray
+from functrans.numpy.creation import empty, full, ones, zeros
 from functrans.numpy.shaping import take as take
 
-__all__ = ["array", "asarray", "take"]
+__all__ = ["array", "asarray", "empty", "full", "ones", "take", "zeros"]

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, running_interpreters
 from functrans.core.evaluate import open_array
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.table import holds_tracer, implements
+from functrans.numpy.table import as_array, holds_tracer, implements
 from functrans.ops import access, structure
 
 
@@ -25,10 +25,8 @@ def array(value: Any, dtype: Any = None) -> Any:
     np.float64(7.0)
     """
     if not holds_tracer(value):
-        return np.array(value, dtype=dtype)
-    result: Any = (
-        value.snapshot() if isinstance(value, Tracer) else np.stack(list(map(array, value)))
-    )
+        return opened(np.array(value, dtype=dtype))
+    result: Any = copy(value) if isinstance(value, Tracer) else as_array(value)
     return result if dtype is None else result.astype(np.dtype(dtype))
 
 
@@ -45,10 +43,17 @@ def asarray(value: Any, dtype: Any = None) -> Any:
     """
     if isinstance(value, Tracer) and (dtype is None or dtype_of(value) == np.dtype(dtype)):
         return value
-    return array(value, dtype) if holds_tracer(value) else np.asarray(value, dtype=dtype)
+    if holds_tracer(value):
+        return array(value, dtype)
+    return opened(np.asarray(value, dtype=dtype))
 
 
-def _like(make: Any) -> Any:
+def opened(value: Any) -> Any:
+    """A new array, which inside a transform may be assigned traced values."""
+    return open_array(value) if running_interpreters() else value
+
+
+def _like(make: Any, make_like: Any) -> Any:
     """np.zeros_like and its kin: an array with the shape and dtype of a traced one."""
 
     def like(
@@ -60,8 +65,10 @@ def _like(make: Any) -> Any:
         *,
         device: Any = None,
     ) -> Any:
-        chosen = shape_of(prototype) if shape is None else shape
-        return open_array(make(chosen, dtype=dtype_of(prototype) if dtype is None else dtype))
+        wanted = dtype_of(prototype) if dtype is None else dtype
+        if shape is None and (held := access.layout(prototype)) is not None:
+            return open_array(make_like(held, dtype=wanted, order=order))
+        return open_array(make(shape_of(prototype) if shape is None else shape, dtype=wanted))
 
     return like
 
@@ -69,9 +76,9 @@ def _like(make: Any) -> Any:
 for _function, _make in (
     (np.zeros_like, np.zeros),
     (np.ones_like, np.ones),
-    (np.empty_like, np.zeros),
+    (np.empty_like, np.zeros),  # never show what was in memory
 ):
-    implements(_function)(_like(_make))
+    implements(_function)(_like(_make, np.ones_like if _make is np.ones else np.zeros_like))
 
 
 @implements(np.full_like)
@@ -100,7 +107,9 @@ for _make in (np.zeros, np.ones, np.empty, np.eye, np.identity, np.arange, np.tr
 
 
 @implements(np.full)
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
+def full_of(
+    shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any
+) -> Any:
     filled = np.broadcast_to(fill_value, shape)
     return open_array(filled.astype(filled.dtype if dtype is None else np.dtype(dtype)))
 
@@ -175,6 +184,8 @@ def isscalar(element: Any) -> Any:
 @implements(np.copy)
 def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
     # Assignments are functional, so a copy is a second name for the same value.
+    if order == "F":
+        return np.transpose(copy(np.transpose(a), "C"))
     contiguous = order == "K" or access.is_contiguous(a)
     return a.snapshot() if contiguous and isinstance(a, Tracer) else structure.copy(a)
 
@@ -187,3 +198,38 @@ def array_repr(arr: Any, *args: Any, **kwargs: Any) -> Any:
 @implements(np.array_str)
 def array_str(a: Any, *args: Any, **kwargs: Any) -> Any:
     return str(a)
+
+
+# Constructors for functrans.numpy.
+
+
+def zeros(shape: Any, dtype: Any = float) -> Any:
+    """Zeros, which inside a transform may be assigned traced values.
+
+    Examples
+    --------
+    >>> import functrans
+    >>> def f(x):
+    ...     y = functrans.numpy.zeros(3)
+    ...     y[1] = x * x
+    ...     return y.sum()
+    >>> functrans.grad(f)(3.0)
+    np.float64(6.0)
+    """
+    return opened(np.zeros(shape, dtype))
+
+
+def ones(shape: Any, dtype: Any = float) -> Any:
+    """Ones, which inside a transform may be assigned traced values; see `zeros`."""
+    return opened(np.ones(shape, dtype))
+
+
+def empty(shape: Any, dtype: Any = float) -> Any:
+    """An array to be filled; see `zeros`."""
+    return opened(np.empty(shape, dtype))
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """An array of one value, which may be traced; see `zeros`."""
+    make: Any = full_of if running_interpreters() else np.full
+    return make(shape, fill_value, dtype)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import errors
 from functrans.core.tracer import ArrayTracer, install_method
 from functrans.numpy import creation, entrywise, products, reductions, shaping
 from functrans.ops import structure
@@ -30,6 +31,8 @@ def _astype(
     copy: Any = True,
 ) -> Any:
     wanted = np.dtype(dtype)
+    if wanted == x.dtype and not copy:
+        return x
     if not np.can_cast(x.dtype, wanted, casting):
         raise TypeError(
             f"Cannot cast array data from {x.dtype} to {wanted} according to {casting!r}"
@@ -37,6 +40,15 @@ def _astype(
     if wanted.kind not in "biufc":
         raise TypeError(f"a traced value cannot have dtype {wanted}")
     return structure.astype(x, dtype=wanted)
+
+
+def _view(x: Any, dtype: Any = None) -> Any:
+    if dtype is not None and np.dtype(dtype) != x.dtype:
+        raise errors.MissingRuleError(
+            f"x.view({dtype!r}) reads the bytes of an array as another type, which has no "
+            f"derivative, at {errors.user_location()}. Use x.astype to convert the values."
+        )
+    return x[...]
 
 
 for _name, _function in {
@@ -77,6 +89,7 @@ for _name, _function in {
     "__trunc__": lambda x: int(np.trunc(x)),
     "conj": lambda x: np.conjugate(x),
     "conjugate": lambda x: np.conjugate(x),
+    "view": _view,
     "copy": lambda x, order="C": creation.copy(x, order),
     "__contains__": lambda x, value: bool(np.any(x == value)),
 }.items():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from math import prod
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from functrans.core.shapes import shape_of
 from functrans.numpy.table import as_array, axis_tuple, implements, ndim_of, refuse
-from functrans.ops import contraction
+from functrans.core.views import link
+from functrans.ops import access, contraction
 
 
 @implements(np.dot)
@@ -69,7 +71,13 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     refuse("einsum", out=out, dtype=options.get("dtype"))
     subscripts, arrays = contraction.canonical_subscripts(operands)
-    return contraction.einsum(*map(as_array, arrays), subscripts=subscripts)
+    out = contraction.einsum(*map(as_array, arrays), subscripts=subscripts)
+    letters, kept = subscripts.split("->")
+    if len(arrays) == 1 and set(letters) == set(kept):  # nothing is added up: NumPy gives a view
+        places = np.arange(np.size(arrays[0])).reshape(shape_of(arrays[0]))
+        pick = partial(contraction.einsum, subscripts=subscripts)
+        link(out, access.FlatPlaces(pick, pick(places)), arrays[0])
+    return out
 
 
 @implements(np.kron)

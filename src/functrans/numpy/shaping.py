@@ -11,7 +11,6 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.core.shared import install
 from functrans.numpy import creation
 from functrans.numpy.table import (
     as_array,
@@ -56,7 +55,10 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
 
 @implements(np.ravel)
 def ravel(a: Any, order: Any = "C") -> Any:
-    return reshape(a, (-1,), order=order)
+    x = as_array(a)
+    flat = reshape(x, (-1,), order=order)
+    # Unlike reshape, ravel copies what is not contiguous.
+    return flat if access.is_contiguous(flat) else flat.copy()
 
 
 @implements(np.transpose, np.permute_dims)
@@ -443,9 +445,6 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     elif mode == "clip":
         chosen = np.clip(chosen, 0, length - 1)
     return access.getitem(x, (*[slice(None)] * axis, chosen))
-
-
-install(take=take)
 
 
 @implements(np.take_along_axis)

@@ -33,9 +33,7 @@ def as_array(x: Any) -> Any:
     if isinstance(x, Tracer):
         return x
     if isinstance(x, (list, tuple)) and holds_tracer(x):
-        from functrans.numpy.creation import array
-
-        return array(x)
+        return np.stack([as_array(item) for item in x])
     return np.asarray(x)
 
 

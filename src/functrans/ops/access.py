@@ -11,7 +11,6 @@ import numpy as np
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.evaluate import OpenArray
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of, shape_of
-from functrans.core.shared import install
 from functrans.core.tracer import as_operand, install_assign, install_method
 from functrans.core.views import View, is_mutable, link, overwrite, view_of
 from functrans.ops import elementwise, structure
@@ -104,6 +103,24 @@ class ReadOnlyView(View):
         return self.function(parent)
 
 
+class FlatPlaces(View):
+    """function(x), which picks entries of x: those at these flat positions."""
+
+    __slots__ = ("function", "places")
+
+    def __init__(self, function: Any, places: np.ndarray[Any, Any]) -> None:
+        self.function = function
+        self.places = places
+
+    def read(self, parent: Any) -> Any:
+        return self.function(parent)
+
+    def write(self, parent: Any, value: Any) -> Any:
+        flat = structure.reshape(parent, shape=(parent.size,))
+        changed = update(flat, value, self.places, template=(ARRAY,))
+        return structure.reshape(changed, shape=parent.shape)
+
+
 def is_view(out: Any, x: Any) -> bool:
     """Whether NumPy gave a view, for an operation such as reshape that copies if it must."""
     held = _layout(x)
@@ -112,12 +129,20 @@ def is_view(out: Any, x: Any) -> bool:
 
 def is_contiguous(x: Any) -> bool:
     """Whether NumPy's array would be in C order."""
-    held = _layout(x)
+    held = layout(x)
     return held is None or bool(held.flags.c_contiguous)
 
 
+def layout(x: Any) -> Any:
+    """An array of the shape of x that lies in memory as NumPy's would, or None for a scalar."""
+    held = _layout(x)
+    if held is None or 0 in held.shape:
+        return None
+    return held[(0,) * (held.ndim - x.ndim)]  # of all lanes, one
+
+
 def _layout(x: Any, root: Any = None) -> Any:
-    """An array that lies in memory as NumPy's would."""
+    """The same with the lanes of every `vmap` in front."""
     value = x
     while isinstance(value, Tracer):
         below = getattr(value, "value", None)
@@ -168,7 +193,10 @@ def _advanced(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
         elif isinstance(entry, (bool, np.bool_)):
             entry = np.asarray(entry)
         elif entry is not None and entry is not Ellipsis and not isinstance(entry, Tracer):
-            entry = np.asarray(entry) if np.size(entry) else np.asarray(entry, np.intp)
+            if isinstance(entry, (list, tuple)):
+                entry = _operand(entry)
+            if not isinstance(entry, Tracer):
+                entry = np.asarray(entry) if np.size(entry) else np.asarray(entry, np.intp)
         if isinstance(entry, (np.ndarray, Tracer)):
             kind = dtype_of(entry).kind
             if kind == "b":  # its shape decides the result's: ask for the values
@@ -361,4 +389,3 @@ def _is_private(x: Any) -> bool:
 install_assign(assign_all)
 install_method("__getitem__", getitem)
 install_method("__setitem__", setitem)
-install(getitem=getitem)

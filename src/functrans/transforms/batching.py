@@ -10,8 +10,7 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, named_axis, running_interpreters
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.core.evaluate import as_constant, captured
-from functrans.core.shared import SharedArray
+from functrans.core.evaluate import as_constant, captured, open_array
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.ops.collective import all_lanes, axis_size, sum_lanes
 from functrans.transforms.arguments import (
@@ -100,7 +99,7 @@ def vmap(
                     [
                         BatchTracer(batch, captured(_take(leaf, lanes, max(total, 1))))
                         if axis is not None
-                        else _shared(leaf)
+                        else open_array(leaf)
                         for leaf, axis in zip(moved, axes, strict=True)
                     ]
                 )
@@ -111,14 +110,6 @@ def vmap(
         return _own(_put_together(finished, out_axes, total, f), leaves)
 
     return named_like(f, "vmap")(mapped)
-
-
-def _shared(leaf: Any) -> Any:
-    """An argument that is not mapped: the lanes may read it, by mapped indices too, not change it."""
-    if type(leaf) is np.ndarray:
-        leaf = leaf.view(SharedArray)
-        leaf.flags.writeable = False
-    return leaf
 
 
 def _with_a_lane(leaves: list[Any], axes: list[Any]) -> list[Any]:
