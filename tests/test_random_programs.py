@@ -18,7 +18,7 @@ from program_writer import example_values, programs
 import functrans as ft
 
 PROGRAMS = programs()
-EXAMPLES = settings(max_examples=60)
+EXAMPLES = settings(max_examples=100)
 
 
 def loss_of(program, x):
