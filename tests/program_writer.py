@@ -41,8 +41,9 @@ class Program:
 class Writer:
     """Writes statements; `scope` has the live arrays, for the argument `x`."""
 
-    def __init__(self, random, x, keep_order):
+    def __init__(self, random, x, keep_order=False, scalars=False):
         self.random = random
+        self.smallest = 0 if scalars else 1  # axes of what is read and changed
         self.keep_order = keep_order
         self.x = x
         self.scope = {"np": np, "x": x, "a": x.copy()}
@@ -118,7 +119,8 @@ class Writer:
         shape = np.shape(self.scope[name])
         plain = [f"{name}.copy()", f"{name}.flatten()", f"np.zeros({shape}, x.dtype, like=x)"]
         if shape:
-            plain.append(f"{name}[[0, -1, 0]]")
+            # NumPy says nothing of the order in memory of what an index array selects.
+            plain.append(f"{name}[[0, -1, 0]].copy()")
         keeping = [f"np.copy({name})", f"np.zeros_like({name})", f"np.full_like({name}, 0.25)"]
         other = self.pick(self.names())
         if _fits(np.shape(self.scope[other]), shape):
@@ -131,7 +133,7 @@ class Writer:
     # Statements.
 
     def read(self):
-        names = self.names()
+        names = self.names(lambda value: np.ndim(value) >= self.smallest)
         name = self.pick([self.pick(names), names[-1]])  # views of views of views
         expression = self.view(name) if self.pick([True, True, True, False]) else self.copy(name)
         if np.size(self.value(expression)) <= LARGEST:
@@ -206,13 +208,15 @@ class Writer:
         kind = self.pick([self.read] * reads + [self.alias] + changes)
         if kind in (self.read, self.alias):
             return kind()
-        # A scalar is bound to its name anew by an operator, and cannot be changed otherwise.
-        writable = self.names(lambda v: isinstance(v, np.ndarray) and v.flags.writeable)
-        scalars = self.names(lambda v: isinstance(v, np.generic))
-        if scalars and self.pick([False] * 5 + [True]):
-            name = self.pick(scalars)
+        writable = self.names(lambda v: isinstance(v, np.generic) or v.flags.writeable)
+        arrays = [n for n in writable if isinstance(self.scope[n], np.ndarray)]
+        arrays = [n for n in arrays if np.ndim(self.scope[n]) >= self.smallest]
+        # An operator changes an array without axes, and binds the name of a scalar anew.
+        without_axes = [n for n in writable if np.ndim(self.scope[n]) == 0]
+        if without_axes and self.pick([False] * 5 + [True]):
+            name = self.pick(without_axes)
             return self.write(f"{name} += {self.pick(CONSTANTS)}", name)
-        kind(self.pick(writable))
+        kind(self.pick(arrays))
 
 
 def _written(part):
@@ -242,18 +246,22 @@ def example_values(shape):
 SHAPES = [(2, 3), (3, 3), (6,), (2, 1, 3), (2, 2, 2)]
 
 
-def program_of(seed, length, keep_order=False):
+def program_of(seed, length, **options):
     """The program of a seed: some statements on an array with one to three axes."""
     random = Random(seed)
     shape = random.choice(SHAPES)
-    writer = Writer(random, example_values(shape), keep_order)
+    writer = Writer(random, example_values(shape), **options)
     while len(writer.statements) < length:
         writer.statement()
     return Program(shape, writer.statements)
 
 
 @st.composite
-def programs(draw, keep_order=False):
-    """Programs of up to twelve statements. One that fails shrinks to its first statements."""
-    length = draw(st.one_of(st.integers(1, 11), st.just(12)))
-    return program_of(draw(st.integers(0, 2**32 - 1)), length, keep_order)
+def programs(draw, **options):
+    """Programs of up to twelve statements. One that fails shrinks to its first statements.
+
+    With `keep_order`, some arrays are in Fortran order. With `scalars`, arrays are made of scalars, and
+    arrays without axes are changed in all ways.
+    """
+    length = min(12, draw(st.integers(1, 24)))  # most of them long
+    return program_of(draw(st.integers(0, 2**32 - 1)), length, **options)
