@@ -5,6 +5,7 @@ writer knows which names are alive, which of them NumPy lets one write to, and w
 """
 
 import math
+from random import Random
 
 import numpy as np
 from hypothesis import strategies as st
@@ -40,15 +41,16 @@ class Program:
 class Writer:
     """Writes statements; `scope` has the live arrays, for the argument `x`."""
 
-    def __init__(self, draw, x, keep_order):
-        self.draw = draw
+    def __init__(self, random, x, keep_order=False, scalars=False):
+        self.random = random
+        self.smallest = 0 if scalars else 1  # axes of what is read and changed
         self.keep_order = keep_order
         self.x = x
         self.scope = {"np": np, "x": x, "a": x.copy()}
         self.statements = []
 
     def pick(self, options):
-        return self.draw(st.sampled_from(list(options)))
+        return self.random.choice(list(options))
 
     def value(self, expression):
         return eval(expression, dict(self.scope))
@@ -96,29 +98,29 @@ class Writer:
         return self.pick(forms).format(name)
 
     def view(self, name):
-        value = self.scope[name]
-        shape, size = np.shape(value), np.size(value)
-        options = [f"{name}[{self.index(shape)}]" for _ in range(4)]
-        options += [f"{name}.ravel()", f"{name}.T", f"{name}[None]", f"np.squeeze({name})"]
-        options += [f"np.flip({name})", f"{name}.reshape(-1)", f"{name}.reshape(1, -1)"]
-        options += [f"{name}.reshape({k}, -1)" for k in (2, 3) if size % k == 0]
-        if size * 2 <= LARGEST:
-            options.append(f"np.broadcast_to({name}, {(2, *shape)})")
+        """What may be a view: of a reshaped array it depends on how the array lies in memory."""
+        shape, size = np.shape(self.scope[name]), np.size(self.scope[name])
+        parts = [f"{name}[{self.index(shape)}]" for _ in range(2)]
+        moved = [f"{name}.T", f"np.flip({name})", f"{name}[None]", f"np.squeeze({name})"]
+        joined = [f"{name}.ravel()", f"{name}.reshape(-1)", f"{name}.reshape(1, -1)"]
+        joined += [f"{name}.reshape({k}, -1)" for k in (2, 3) if size % k == 0]
+        read_only = [f"np.broadcast_to({name}, {(2, *shape)})"]
         if shape:
             k = self.pick(range(shape[0]))
-            options += [f"list({name})[{k}]", f"np.expand_dims({name}, -1)"]
-            if k > 0:
-                options.append(f"np.split({name}, [{k}])[{self.pick([0, 1])}]")
+            parts.append(f"list({name})[{k}]")
+            parts += [f"np.split({name}, [{k}])[{j}]" for j in (0, 1) if k > 0]
+            moved.append(f"np.expand_dims({name}, -1)")
         if len(shape) >= 2:
-            options += [f"np.swapaxes({name}, 0, -1)", f"np.moveaxis({name}, 0, -1)"]
-            options.append(f"np.diagonal({name})")
-        return self.pick(options)
+            moved += [f"np.swapaxes({name}, 0, -1)", f"np.moveaxis({name}, 0, -1)"]
+            read_only.append(f"np.diagonal({name})")
+        return self.pick(self.pick([parts] * 3 + [moved] * 3 + [joined] * 3 + [read_only]))
 
     def copy(self, name):
         shape = np.shape(self.scope[name])
         plain = [f"{name}.copy()", f"{name}.flatten()", f"np.zeros({shape}, x.dtype, like=x)"]
         if shape:
-            plain.append(f"{name}[[0, -1, 0]]")
+            # NumPy says nothing of the order in memory of what an index array selects.
+            plain.append(f"{name}[[0, -1, 0]].copy()")
         keeping = [f"np.copy({name})", f"np.zeros_like({name})", f"np.full_like({name}, 0.25)"]
         other = self.pick(self.names())
         if _fits(np.shape(self.scope[other]), shape):
@@ -131,8 +133,9 @@ class Writer:
     # Statements.
 
     def read(self):
-        name = self.pick(self.names())
-        expression = self.view(name) if self.pick([True, True, False]) else self.copy(name)
+        names = self.names(lambda value: np.ndim(value) >= self.smallest)
+        name = self.pick([self.pick(names), names[-1]])  # views of views of views
+        expression = self.view(name) if self.pick([True, True, True, False]) else self.copy(name)
         if np.size(self.value(expression)) <= LARGEST:
             new = self.new_name()
             self.write(f"{new} = {expression}", new)
@@ -152,6 +155,10 @@ class Writer:
             values = self.operand((len(positions), *shape[1:]))
             options.append(f"{name}[{positions}] = {values}")
             options.append(f"{name}[{positions}] += {values}")
+            # A position that depends on the values, and differs between the lanes of a batch.
+            position = f"np.argmax({self.pick(self.names())}) % {shape[0]}"
+            options.append(f"{name}[{position}] = {self.operand(shape[1:])}")
+            options.append(f"{name}[{position}] += {self.operand(shape[1:])}")
             mask = [k % 2 == 0 for k in range(shape[0])]
             options.append(f"{name}[{mask}] *= {self.pick(CONSTANTS)}")
         self.write(self.pick(options), name)
@@ -168,9 +175,13 @@ class Writer:
         if isinstance(self.value(target), np.ndarray):
             shape = np.shape(self.value(target))
             left, right = self.operand(shape), self.operand(shape)
-            call = self.pick(["np.add({}, {}, out={})", "np.subtract({}, {}, out={})"])
-            where = self.pick(["", f", where={name} > 0"]) if target == name else ""
-            self.write(call.format(left, right, target)[:-1] + where + ")", name)
+            where = ""
+            if target == name and self.pick([False, True]):
+                # An operand of the target's own dtype: by complex steps that is complex, and NumPy
+                # would cast the entries that are left alone to a real dtype and back.
+                left, where = name, f", where={name} > 0"
+            function = self.pick(["np.add", "np.subtract"])
+            self.write(f"{function}({left}, {right}, out={target}{where})", name)
 
     def call(self, name):
         shape = np.shape(self.scope[name])
@@ -191,18 +202,21 @@ class Writer:
         self.write(self.pick(options), name)
 
     def statement(self):
-        kind = self.pick(
-            [self.read] * 3 + [self.alias] + [self.assign, self.augment] * 2 + [self.out, self.call]
-        )
+        # Some views first, so that there is something to see when one of them changes.
+        reads = 6 if len(self.names()) > 4 else 24
+        changes = [self.assign, self.augment] * 2 + [self.out, self.call]
+        kind = self.pick([self.read] * reads + [self.alias] + changes)
         if kind in (self.read, self.alias):
             return kind()
-        # A scalar is bound to its name anew by an operator, and cannot be changed otherwise.
-        writable = self.names(lambda v: isinstance(v, np.ndarray) and v.flags.writeable)
-        scalars = self.names(lambda v: isinstance(v, np.generic))
-        if scalars and self.pick([False] * 5 + [True]):
-            name = self.pick(scalars)
+        writable = self.names(lambda v: isinstance(v, np.generic) or v.flags.writeable)
+        arrays = [n for n in writable if isinstance(self.scope[n], np.ndarray)]
+        arrays = [n for n in arrays if np.ndim(self.scope[n]) >= self.smallest]
+        # An operator changes an array without axes, and binds the name of a scalar anew.
+        without_axes = [n for n in writable if np.ndim(self.scope[n]) == 0]
+        if without_axes and self.pick([False] * 5 + [True]):
+            name = self.pick(without_axes)
             return self.write(f"{name} += {self.pick(CONSTANTS)}", name)
-        kind(self.pick(writable))
+        kind(self.pick(arrays))
 
 
 def _written(part):
@@ -229,11 +243,25 @@ def example_values(shape):
     return values[np.random.default_rng(count).permutation(count)].reshape(shape)
 
 
-@st.composite
-def programs(draw, keep_order=False):
-    """A program of a few statements on an array with one to three axes."""
-    shape = draw(st.sampled_from([(2, 3), (5,), (3, 3), (2, 1, 3), (6,)]))
-    writer = Writer(draw, example_values(shape), keep_order)
-    for _ in range(draw(st.integers(2, 9))):
+SHAPES = [(2, 3), (3, 3), (6,), (2, 1, 3), (2, 2, 2)]
+
+
+def program_of(seed, length, **options):
+    """The program of a seed: some statements on an array with one to three axes."""
+    random = Random(seed)
+    shape = random.choice(SHAPES)
+    writer = Writer(random, example_values(shape), **options)
+    while len(writer.statements) < length:
         writer.statement()
     return Program(shape, writer.statements)
+
+
+@st.composite
+def programs(draw, **options):
+    """Programs of up to twelve statements. One that fails shrinks to its first statements.
+
+    With `keep_order`, some arrays are in Fortran order. With `scalars`, arrays are made of scalars, and
+    arrays without axes are changed in all ways.
+    """
+    length = min(12, draw(st.integers(1, 24)))  # most of them long
+    return program_of(draw(st.integers(0, 2**32 - 1)), length, **options)

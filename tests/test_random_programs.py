@@ -18,7 +18,7 @@ from program_writer import example_values, programs
 import functrans as ft
 
 PROGRAMS = programs()
-EXAMPLES = settings(max_examples=60)
+EXAMPLES = settings(max_examples=100)
 
 
 def loss_of(program, x):
@@ -88,9 +88,7 @@ def test_gradients_of_lanes(program):
     assert_trees_close(ft.grad(total)(batch), expected, **EXACT)
 
 
-@EXAMPLES
-@given(program=programs(keep_order=True))
-def test_programs_whose_results_keep_the_order_of_their_operands(program):
+def check(program):
     x = example_values(program.shape)
     loss = loss_of(program.run, x)
     gradient, seen = ft.grad(loss, has_aux=True)(x)
@@ -99,3 +97,15 @@ def test_programs_whose_results_keep_the_order_of_their_operands(program):
     batch = lanes_like(x)
     assert_trees_close(ft.vmap(program.run)(batch), loop_vmap(program.run)(batch), **EXACT)
     assert_trees_close(ft.make_graph(program.run)(x)(batch[1]), program.run(batch[1]), **EXACT)
+
+
+@settings(max_examples=200)
+@given(program=programs(keep_order=True))
+def test_programs_whose_results_keep_the_order_of_their_operands(program):
+    check(program)
+
+
+@EXAMPLES
+@given(program=programs(scalars=True))
+def test_programs_with_scalars_and_arrays_without_axes(program):
+    check(program)
