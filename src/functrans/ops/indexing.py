@@ -354,6 +354,8 @@ def _unbatched(value: Any, mapped: bool) -> ArraySpec:
 
 def _update_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
     x, value, *arrays = specs
+    if value.weak and value.dtype.kind == "c" and x.dtype.kind != "c":
+        raise TypeError("a complex number cannot be assigned into an array of real numbers")
     part = _index_spec((x, *arrays), params).shape
     lengths = zip(value.shape[::-1], part[::-1], strict=False)
     if value.ndim > len(part) or any(n not in (1, m) for n, m in lengths):

@@ -235,7 +235,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         for position, primal in enumerate(primals):
             leaves, structure = flatten_argument(primal)
             check_inexact(primal, leaves, position, "vjp")
-            tracers = [tape.leaf(leaf) for leaf in leaves]
+            tracers = [tape.leaf(kept(leaf)) for leaf in leaves]
             traced.append(unflatten_argument(structure, tracers))
             keys = [tracer.record[0] for tracer in tracers]
             # Specs, not leaves: the pullback must not keep the primals alive.
