@@ -5,6 +5,7 @@ are here as functions because NumPy gives no hook on `np.array([traced, traced])
 because it gives none on `plain[traced]`.
 """
 
+from functrans.numpy import fourier as fourier
 from functrans.numpy import methods as methods
 from functrans.numpy import padding as padding
 from functrans.numpy.creation import array as array
