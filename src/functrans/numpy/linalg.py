@@ -96,8 +96,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         rcond = np.finfo(dtype).eps * max(m, n)
     x, columns = x.astype(dtype), columns.astype(dtype)
     values = spectral.svdvals(x)
-    large = values > rcond * np.max(values, initial=0)
-    rank = np.count_nonzero(large)
+    rank = np.sum(values > rcond * np.max(values, initial=0), dtype=np.int32)
     solution = spectral.pinv(x, rcond=float(concrete(rcond)), hermitian=False) @ columns
     # The shape of the residuals depends on the rank.
     if m > n and int(concrete(rank)) == n:

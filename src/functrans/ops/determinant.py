@@ -54,6 +54,8 @@ def _cofactors(a: Any) -> Any:
         return np.ones(a.shape, dtype_of(a))
     if n == 2:
         return _adjugate_of_two(a).mT
+    finite = np.all(np.isfinite(a), axis=(-2, -1), keepdims=True)
+    a = np.where(finite, a, 0)
     u, s, vh = svd(stop_gradient(a))
     scale = s[..., :1, None]
     corner = np.zeros((*a.shape[:-2], 2, 2), dtype_of(a))
@@ -70,7 +72,7 @@ def _cofactors(a: Any) -> Any:
         np.expand_dims(det_22, (-2, -1)) * k[..., :n, :n]
         - k[..., :n, n:] @ _adjugate_of_two(k_22) @ k[..., n:, :n]
     )
-    return np.where(low_rank, 0, adjugate).mT
+    return np.where(finite, np.where(low_rank, 0, adjugate).mT, np.nan)
 
 
 def _adjugate_of_two(a: Any) -> Any:

@@ -124,53 +124,50 @@ def _svdvals_pull(g: Any, out: Any, a: Any) -> Any:
     return (u * (np.sign(s) * g)[..., None, :]) @ vh
 
 
-# For the vectors, U^H dU = F * (P S + S P^H) and V^H dV = F * (S P + P^H S) with
-# F_ij = 1 / (s_j^2 - s_i^2). The phase of P_ii is given to U. What dU has outside the space of U is
-# (1 - U U^H) dA V S^-1, and likewise for V.
+# For the vectors, with P = S_h + S_k in its Hermitian and skew parts,
+#     U^H dU = E * S_h + D * S_k,  V^H dV = E * S_h - D * S_k,
+# where E_ij = 1 / (s_j - s_i) and D_ij = 1 / (s_i + s_j). What dU has outside the space of U is
+# (1 - U U^H) dA V S^-1, and likewise for V. In U V^H, say, E cancels: singular values may coincide.
 
 
-def _inverse_square_gaps(s: Any) -> Any:
+def _inverse_sums(s: Any) -> Any:
     sums = s[..., None, :] + s[..., :, None]
-    return _inverse_gaps(s) * _inverse_or_zero(sums, sums == 0)
+    return _inverse_or_zero(sums, sums == 0)
 
 
 def _svd_push(tangent: Any, out: Any, a: Any) -> Any:
     u, s, vh = out[:3]
-    v = H(vh)
-    rows, (m, n), k = s[..., None, :], a.shape[-2:], s.shape[-1]
-    gaps, inverse_s = _inverse_square_gaps(s), _inverse_or_zero(rows, rows == 0)
+    v, (m, n), k = H(vh), a.shape[-2:], s.shape[-1]
     p = H(u) @ tangent @ v
-    p_s, s_p = p * rows, s[..., :, None] * p
-    turn_u, turn_v = gaps * (p_s + H(p_s)), gaps * (s_p + H(s_p))
-    if dtype_of(a).kind == "c":
-        turn_u = turn_u + diagonal_matrix(1j * diagonal(p).imag * inverse_s[..., 0, :])
-    du, dv = u @ turn_u, v @ turn_v
+    together = _inverse_gaps(s) * hermitian(p)
+    apart = _inverse_sums(s) * (p - H(p)) / 2
+    du, dv = u @ (together + apart), v @ (together - apart)
+    inverse_s = _inverse_or_zero(s, s == 0)[..., None, :]
     if m > k:
         outside = tangent @ v * inverse_s
         du = du + outside - u @ (H(u) @ outside)
     if n > k:
         outside = H(tangent) @ u * inverse_s
-        dv = dv + outside - v @ (H(v) @ outside)
+        dv = dv + outside - v @ (vh @ outside)
     return du, np.sign(s) * diagonal(p).real, H(dv)
 
 
 def _svd_pull(g: Any, out: Any, a: Any) -> Any:
     (to_u, to_s, to_vh), (u, s, vh) = g[:3], out[:3]
-    rows, (m, n), k = s[..., None, :], a.shape[-2:], s.shape[-1]
-    gaps, inverse_s = _inverse_square_gaps(s), _inverse_or_zero(rows, rows == 0)
+    v, (m, n), k = H(vh), a.shape[-2:], s.shape[-1]
+    inverse_s = _inverse_or_zero(s, s == 0)[..., None, :]
     middle = 0 if to_s is None else diagonal_matrix(np.sign(s) * to_s)
+    gaps, sums = _inverse_gaps(s), _inverse_sums(s)
     outside: Any = 0
     if to_u is not None:
         x = H(u) @ to_u
-        middle = middle + gaps * (x - H(x)) * rows
-        if dtype_of(a).kind == "c":
-            middle = middle + diagonal_matrix(1j * diagonal(x).imag * inverse_s[..., 0, :])
+        middle = middle + (gaps + sums) * (x - H(x)) / 2
         if m > k:
             outside = outside + ((to_u - u @ x) * inverse_s) @ vh
     if to_vh is not None:
-        v, to_v = H(vh), H(to_vh)
+        to_v = H(to_vh)
         y = vh @ to_v
-        middle = middle + s[..., :, None] * gaps * (y - H(y))
+        middle = middle + (gaps - sums) * (y - H(y)) / 2
         if n > k:
             outside = outside + u @ H((to_v - v @ y) * inverse_s)
     return u @ middle @ vh + outside
