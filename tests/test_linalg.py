@@ -733,6 +733,19 @@ def test_det_at_other_scales():
             )
 
 
+def test_det_of_regular_matrices_of_mixed_scales():
+    q = linalg.qr(np.random.default_rng(3).normal(size=(5, 5)))[0]
+    weights = np.arange(25.0).reshape(5, 5)
+    for scales in ([1e-10, 1e10, 1e-10, 2e-10, 1.0], [1e9, 1e-9, 1e9, 1.0, 1e-9]):
+        a = q * np.array(scales)
+        expected = lambda a: linalg.det(a) * linalg.inv(a).T
+        assert_trees_close(ft.grad(linalg.det)(a), expected(a), rtol=1e-6, atol=0)
+        second = ft.grad(lambda a: np.sum(weights * ft.grad(linalg.det)(a)))(a)
+        by_formula = ft.grad(lambda a, f=expected: np.sum(weights * f(a)))(a)
+        largest = np.max(np.abs(by_formula))
+        assert_trees_close(second / largest, by_formula / largest, rtol=1e-6, atol=1e-9)
+
+
 def test_not_a_number_gives_not_a_number():
     with np.errstate(invalid="ignore"):
         gradient = ft.grad(linalg.det)(np.where(np.eye(3) > 0, np.nan, 1.0))

@@ -42,28 +42,31 @@ slogdet = factorization(
 def _cofactors(a: Any) -> Any:
     """The matrix of cofactors, which is the derivative of det A by A, also where A is singular.
 
-    With K = M^-1 of the bordered matrix M = [[A, U], [V^H, 0]], Jacobi's identity for
-    complementary minors says det A = det M det K_22. So
+    With K = M^-1 of the bordered matrix M = [[A, U], [V^H, W]], Jacobi's identity for complementary
+    minors says det A = det M det K_22 for all borders. So, with constant borders,
     adj A = det M (det(K_22) K_11 - K_12 adj(K_22) K_21).
-    The borders are constants: the last two singular vectors, in the scale of A. Then M is regular
-    if the rank of A is at least n - 2, and this is right to all orders. With a lower rank all
-    cofactors and their derivatives are 0. (Third derivatives are not, but come out as 0.)
+    The borders are the last two singular vectors, in the scale of A, and W = 0: then M is regular
+    if the rank of A is at least n - 2, and this is right to all orders. If it is lower, as far as
+    rounding tells, they are U = V = 0 and W = 1, which makes this det(A) A^-1, or 0 if there is no
+    inverse: for such a rank all cofactors and their derivatives are 0. (Third derivatives need not
+    be, and are the only ones that are lost.)
     """
-    n = a.shape[-1]
+    n, dtype = a.shape[-1], dtype_of(a)
     if n < 2:
-        return np.ones(a.shape, dtype_of(a))
+        return np.ones(a.shape, dtype)
     if n == 2:
         return _adjugate_of_two(a).mT
     finite = np.all(np.isfinite(a), axis=(-2, -1), keepdims=True)
     a = np.where(finite, a, 0)
     u, s, vh = svd(stop_gradient(a))
-    scale = s[..., :1, None]
-    corner = np.zeros((*a.shape[:-2], 2, 2), dtype_of(a))
+    low_rank = (s[..., -3:-2] <= rounding(s))[..., None]
+    scale = np.where(low_rank, 0, s[..., :1, None])
+    corner = np.where(low_rank, np.eye(2, dtype=dtype), 0)
     above = np.concatenate([a, scale * u[..., -2:]], axis=-1)
     below = np.concatenate([scale * vh[..., -2:, :], corner], axis=-1)
     bordered = np.concatenate([above, below], axis=-2)
-    low_rank = (s[..., -3] <= rounding(s)[..., 0])[..., None, None]
-    bordered = np.where(low_rank, np.eye(n + 2, dtype=dtype_of(a)), bordered)
+    hopeless = np.expand_dims(slogdet(stop_gradient(bordered))[0] == 0, (-2, -1))
+    bordered = np.where(hopeless, np.eye(n + 2, dtype=dtype), bordered)
     k = inverse(bordered)
     sign, log = slogdet(bordered)
     k_22 = k[..., n:, n:]
@@ -72,7 +75,7 @@ def _cofactors(a: Any) -> Any:
         np.expand_dims(det_22, (-2, -1)) * k[..., :n, :n]
         - k[..., :n, n:] @ _adjugate_of_two(k_22) @ k[..., n:, :n]
     )
-    return np.where(finite, np.where(low_rank, 0, adjugate).mT, np.nan)
+    return np.where(finite, np.where(hopeless, 0, adjugate).mT, np.nan)
 
 
 def _adjugate_of_two(a: Any) -> Any:

@@ -9,11 +9,15 @@ conjugate transpose. The sweep's inner product has no conjugate, so `factorizati
 goes into `pull` and what comes out.
 
 Conventions. Functions of Hermitian matrices (cholesky, eigh) are differentiated among Hermitian
-matrices: they see the Hermitian part of a tangent, and their cotangent is Hermitian. Eigenvectors
-and singular vectors are determined up to phases, and up to rotations where eigenvalues coincide;
-their tangents have no component along this freedom, which is right for all functions that do not
-depend on it. Eigenvalues closer than rounding count as equal, so that rounding is never divided by
-rounding.
+matrices: they see the Hermitian part of a tangent, and their cotangent is Hermitian, whichever
+triangle NumPy reads.
+
+Eigenvectors and singular vectors are determined up to phases, and up to rotations where values
+coincide. Their tangents have no component along this freedom, so that functions which do not depend
+on it have their derivative: sums of the values, projectors on whole eigenspaces, U V^H. Values
+closer than rounding count as equal, so that rounding is never divided by rounding. One thing is
+beyond reach: how equal values part, and what the vectors then do. V f(w) V^H, and second
+derivatives by w, need this between two equal eigenvalues, and lose that part there.
 """
 
 from __future__ import annotations
