@@ -158,6 +158,15 @@ def test_what_numpy_refuses_is_refused():
             ft.vjp(f, np.ones(4))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forms_of_lengths_that_numpy_still_takes():
+    x = real(4, 5)
+    for name in ("fftn", "ifftn", "rfftn", "irfftn"):
+        for options in ({"s": (None, 6), "axes": (0, 1)}, {"s": (3,)}, {"s": np.array([3, 4])}):
+            f = partial(getattr(np.fft, name), **options)
+            assert_trees_close(ft.vjp(f, x)[0], f(x), rtol=1e-13, atol=1e-14, dtypes=True)
+
+
 def test_integers_become_floats_in_lanes():
     x = np.arange(6).reshape(2, 3)
     assert_trees_close(ft.vmap(np.fft.fft)(x), np.fft.fft(x), dtypes=True)

@@ -22,6 +22,7 @@ from oracles import (
 )
 
 import functrans as ft
+from functrans.ops.factorization import solve as solve_primitive
 
 
 def dagger(x):
@@ -537,6 +538,18 @@ def test_integers_become_floats_in_lanes():
 def test_lanes_with_real_and_complex_eigenvalues_part_ways():
     lanes = np.array([[[0.0, 1.0], [-1.0, 0.0]], [[1.0, 0.5], [0.0, 2.0]]])
     assert_trees_close(ft.vmap(linalg.eigvals)(lanes), np.array([[1j, -1j], [1, 2]]))
+
+
+def test_lanes_of_right_sides_share_one_factorization(monkeypatch):
+    seen = []
+    original = solve_primitive.impl
+    monkeypatch.setattr(
+        solve_primitive, "impl", lambda a, b: seen.append((a.shape, b.shape)) or original(a, b)
+    )
+    lanes = np.random.default_rng(2).uniform(-1, 1, (6, 3, 2))
+    solved = ft.vmap(lambda b: linalg.solve(MATRIX, b))(lanes)
+    assert seen == [((3, 3), (3, 12))]
+    assert_trees_close(solved, original(MATRIX, lanes), rtol=1e-12)
 
 
 # --- conventions ---------------------------------------------------------------------------------

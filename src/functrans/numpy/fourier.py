@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.table import as_array, axis_index, implements, ndim_of, refuse, static_ints
+from functrans.numpy.table import as_array, axis_index, implements, ndim_of, refuse
 from functrans.ops.fourier import OPPOSITE, dft, irdft, rdft
 
 
@@ -87,21 +88,24 @@ def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
 
 def _lengths_and_axes(
     shape: tuple[int, ...], s: Any, axes: Any, halved: bool = False
-) -> list[tuple[int, int]]:
+) -> list[tuple[Any, int]]:
     """(length, axis) for each axis to transform; `halved` if the last one holds n/2 + 1 frequencies."""
     ndim = len(shape)
+    if axes is None:
+        axes = range(-ndim if s is None else -len(s), 0)
+    along = [axis_index(axis, ndim) for axis in axes]
     if s is not None:
-        lengths = list(static_ints(s if isinstance(s, (tuple, list)) else tuple(s)))
-        axes = range(-len(lengths), 0) if axes is None else axes
-    along = [axis_index(axis, ndim) for axis in (range(ndim) if axes is None else axes)]
-    if s is None:
-        lengths = [shape[axis] for axis in along]
-        if halved and along:
-            lengths[-1] = 2 * (lengths[-1] - 1)
-    elif len(lengths) != len(along):
-        raise ValueError("Shape and axes have different lengths.")
-    # NumPy leaves an axis as it is for a length of -1.
-    return [(shape[axis] if n == -1 else n, axis) for n, axis in zip(lengths, along, strict=True)]
+        if len(s) != len(along):
+            raise ValueError("Shape and axes have different lengths.")
+        # NumPy leaves an axis as it is for -1, and chooses the length for None.
+        return [
+            (shape[axis] if n == -1 else n if n is None else int(concrete(n)), axis)
+            for n, axis in zip(s, along, strict=True)
+        ]
+    lengths = [shape[axis] for axis in along]
+    if halved and along:
+        lengths[-1] = 2 * (lengths[-1] - 1)
+    return list(zip(lengths, along, strict=True))
 
 
 def _repeated(name: str, transform: Any) -> Any:

@@ -133,6 +133,16 @@ def _solve_pull(g: Any, saved: Any) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
+def _solve_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
+    (a, b), (a_mapped, b_mapped) = args, batched
+    if not a_mapped and b_mapped and len(shape_of(a)) == 2 and len(shape_of(b)) == 3:
+        # One factorization: the right sides of all lanes are columns of one matrix.
+        lanes, n, k = shape_of(b)
+        columns = np.moveaxis(b, 0, 1).reshape((n, lanes * k))
+        return np.moveaxis(solve(a, columns).reshape((shape_of(a)[0], lanes, k)), 1, 0)
+    return solve(*align_batched(args, batched))
+
+
 def _solve_spec(specs: tuple[ArraySpec, ...], params: Any) -> Any:
     a, b = specs
     if a.shape[-1] != b.shape[-2]:
@@ -152,7 +162,7 @@ solve = Primitive(
         _solve_pull,
         (mask, out, args[0], shape_of(args[0]), shape_of(args[1])),
     ),
-    batch=lambda primitive, args, batched, size, params: primitive(*align_batched(args, batched)),
+    batch=_solve_batch,
     shape=_solve_spec,
 )
 
