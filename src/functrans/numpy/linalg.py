@@ -351,8 +351,9 @@ def _row(x: Any) -> Any:
     return np.conj(as_array(x))[..., None, :]
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False) -> Any:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False, **options: Any) -> Any:
     """Σ conj(x) y along an axis."""
+    refuse("vecdot", **options)
     x, y = as_array(x1), as_array(x2)
     if axis != -1:
         x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)

@@ -13,7 +13,7 @@ from numpy.linalg import LinAlgError
 
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.numpy.linalg import as_matrices, as_square, inv, slogdet, svd
-from functrans.numpy.table import as_array, axis_index, axis_tuple, implements, ndim_of
+from functrans.numpy.table import as_array, axis_tuple, implements, ndim_of
 from functrans.ops.elementwise import root_of_squares
 
 
@@ -32,13 +32,10 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
             axis = int(axis)
         except Exception as error:
             raise TypeError("'axis' must be None, an integer or a tuple of integers") from error
-    axes = tuple(axis_index(k, ndim) for k in axis) if isinstance(axis, tuple) else axis
-    axes = axis_tuple(axes, ndim)
+    axes = axis_tuple(axis, ndim)
     if len(axes) == 1:
         return _vector_norm(a, ord, axes, keepdims)
     if len(axes) == 2:
-        if axes[0] == axes[1]:
-            raise ValueError("Duplicate axes given.")
         return _matrix_norm(a, ord, axes, keepdims)
     raise ValueError("Improper number of dimensions to norm.")
 
