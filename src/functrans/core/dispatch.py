@@ -105,11 +105,11 @@ class Tracer:
         "__weakref__",
         "epoch",  # batch: the lanes that `value` is for
         "interpreter",
+        "origin",  # what this array is a view of, if it is one: see functrans.core.views
         "record",  # tape: how the value was made
         "tangent",  # dual
         "value",  # all but stage: what the interpreter computes with
         "variable",  # stage
-        "origin",  # what this array is a view of, if it is one: see functrans.core.views
         "viewers",  # weak references to the views of this array
     )
 

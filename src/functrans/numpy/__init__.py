@@ -5,8 +5,10 @@ are here as functions because NumPy gives no hook on `np.array([traced, traced])
 because it gives none on `plain[traced]`.
 """
 
+from functrans.numpy import fourier as fourier
 from functrans.numpy import in_place as in_place
 from functrans.numpy import methods as methods
+from functrans.numpy import norms as norms
 from functrans.numpy import padding as padding
 from functrans.numpy.creation import array as array
 from functrans.numpy.creation import asarray as asarray

@@ -8,9 +8,9 @@ import numpy as np
 
 from functrans.core.shapes import dtype_of
 from functrans.core.tracer import UFUNCS, install_method
+from functrans.core.views import link
 from functrans.numpy import creation
 from functrans.numpy.table import as_array, given, implements, refuse
-from functrans.core.views import link
 from functrans.ops import access, elementwise, structure
 
 

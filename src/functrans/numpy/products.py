@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from math import prod
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from functrans.core.shapes import shape_of
-from functrans.numpy.table import as_array, axis_tuple, implements, ndim_of, refuse
 from functrans.core.views import link
+from functrans.numpy.table import as_array, axis_tuple, implements, ndim_of, refuse
 from functrans.ops import access, contraction
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core import errors
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS
@@ -268,17 +267,3 @@ FUNCTIONS[np.add, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumsum
 FUNCTIONS[np.multiply, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumprod(
     a, axis, dtype, out
 )
-
-
-@implements(np.linalg.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    """The Euclidean or Frobenius norm; its subgradient at 0 is 0."""
-    a = as_array(x)
-    if ord is not None and not (ord == 2 and (ndim_of(a) == 1 or isinstance(axis, int))):
-        raise errors.MissingRuleError(
-            f"np.linalg.norm with ord={ord!r} has no rule for traced values, at "
-            f"{errors.user_location()}. Write it out: np.sum(np.abs(x)) for ord=1, np.max(np.abs(x)) "
-            "for ord=np.inf of a vector."
-        )
-    squares = (a * np.conj(a)).real if dtype_of(a).kind == "c" else a * a
-    return root_of_squares(sum(squares, axis, keepdims=keepdims))

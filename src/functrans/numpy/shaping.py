@@ -11,6 +11,7 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
+from functrans.core.views import link
 from functrans.numpy import creation
 from functrans.numpy.table import (
     as_array,
@@ -21,7 +22,6 @@ from functrans.numpy.table import (
     refuse,
     static_ints,
 )
-from functrans.core.views import link
 from functrans.ops import access, indexing, sorting, structure
 
 # Shape.

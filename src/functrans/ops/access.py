@@ -269,7 +269,9 @@ def _template(
             template.append(ARRAY)
             arrays.append(entry if isinstance(entry, Tracer) else np.asarray(entry))
             if unknown and not isinstance(entry, Tracer):
-                np.take(np.broadcast_to(np.False_, shape[axis - 1]), entry)  # NumPy checks the range
+                np.take(
+                    np.broadcast_to(np.False_, shape[axis - 1]), entry
+                )  # NumPy checks the range
     return tuple(template), arrays
 
 

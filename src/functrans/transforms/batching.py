@@ -9,8 +9,8 @@ import numpy as np
 
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, named_axis, running_interpreters
-from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.evaluate import as_constant, captured, open_array
+from functrans.core.shapes import dtype_of, shape_of
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.ops.collective import all_lanes, axis_size, sum_lanes
 from functrans.transforms.arguments import (
