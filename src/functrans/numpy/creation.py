@@ -93,6 +93,11 @@ def full_like(
     device: Any = None,
 ) -> Any:
     chosen = shape_of(a) if shape is None else shape
+    if shape is None and not holds_tracer(fill_value):
+        held = access.layout(a)
+        if held is not None:
+            wanted = dtype_of(a) if dtype is None else dtype
+            return open_array(np.full_like(held, fill_value, dtype=wanted, order=order))
     filled = np.broadcast_to(fill_value, chosen)
     return open_array(filled.astype(dtype_of(a) if dtype is None else np.dtype(dtype)))
 

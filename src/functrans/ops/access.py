@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -321,6 +322,12 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         view = view_of(value)
         if type(view) is IndexView and view.parent is x and view.template == template:
             return  # the end of x[key] += y: the view has written already
+    if dtype_of(value).kind == "c" and x.dtype.kind != "c" and _held(x) is None:
+        warnings.warn(  # as NumPy will when the graph runs
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=2,
+        )
     part_ndim = None
     while len(shape_of(value)) and shape_of(value)[0] == 1:  # NumPy ignores extra ones in front
         if part_ndim is None:
