@@ -215,7 +215,7 @@ def _is_weak(value: Any) -> bool:
         if getattr(value, "value", None) is None:
             spec = getattr(value, "spec", None)
             return spec is not None and bool(spec.weak)
-        value = value.value  # type: ignore[attr-defined]
+        value = value.value
     return type(value) in PYTHON_SCALARS
 
 

@@ -36,7 +36,7 @@ def link(array: Any, view: View, parent: Any) -> Any:
     """Note that `array` is a view of `parent`; returns the array."""
     if isinstance(array, Tracer) and isinstance(parent, Tracer):
         view.parent = parent
-        if not parent.shape and not is_mutable(parent):  # a scalar: what is made of it is a copy
+        if not is_mutable(parent):  # a scalar: what is made of it is a copy
             if type(view).write is View.write:  # that cannot be written to
                 array.origin = view
             return array
@@ -93,7 +93,9 @@ def overwrite(target: Any, new: Any) -> None:
     if not target.shape:
         mark_as_array(target)
     view = view_of(target)
-    parent_value = None if view is None else view.write(view.parent, new)  # may refuse: do it first
+    parent_value: Any = (
+        None if view is None else view.write(view.parent, new)
+    )  # may refuse: do it first
     new.copy_to(target)
     _refresh(target, None)
     while view is not None:

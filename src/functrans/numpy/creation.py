@@ -107,8 +107,18 @@ def _opened(make: Any) -> Any:
     return lambda *args, **kwargs: open_array(make(*args, **kwargs))
 
 
-for _make in (np.zeros, np.ones, np.empty, np.eye, np.identity, np.arange, np.tri, np.frombuffer):
-    implements(_make)(_opened(_make))
+_constructor: Any
+for _constructor in (
+    np.zeros,
+    np.ones,
+    np.empty,
+    np.eye,
+    np.identity,
+    np.arange,
+    np.tri,
+    np.frombuffer,
+):
+    implements(_constructor)(_opened(_constructor))
 
 
 @implements(np.full)
@@ -197,8 +207,9 @@ def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
         return a.snapshot()
     if order == "C":
         return structure.copy(a)
-    axes = tuple(int(axis) for axis in np.argsort(access.layout(a).strides)[::-1])
-    return np.transpose(structure.copy(np.transpose(a, axes)), np.argsort(axes))
+    x: Any = a
+    axes = tuple(int(axis) for axis in np.argsort(access.layout(x).strides)[::-1])
+    return np.transpose(structure.copy(np.transpose(x, axes)), np.argsort(axes))
 
 
 @implements(np.array_repr)

@@ -13,7 +13,7 @@ from functrans.core.tracer import FUNCTIONS, ArrayTracer, check_targets, install
 from functrans.core.views import overwrite
 from functrans.numpy import shaping
 from functrans.numpy.table import as_array, axis_index, implements, ndim_of
-from functrans.ops import access, indexing
+from functrans.ops import access, indexing, structure
 
 
 def _target(x: Any, name: str) -> Any:
@@ -60,7 +60,7 @@ def _set_flat(x: Any, flat: Any, places: Any, values: Any) -> None:
     """x.flat[places] = values."""
     fresh = flat.snapshot()
     access.setitem(fresh, places, values)
-    overwrite(x, shaping.structure.reshape(fresh, shape=x.shape))
+    overwrite(x, structure.reshape(fresh, shape=x.shape))
 
 
 @implements(np.place)
@@ -193,6 +193,7 @@ class FlatView:
         return shaping.ravel(self.base).copy()
 
 
+_function: Any
 for _name, _function in {
     "fill": fill,
     "sort": sort,

@@ -379,10 +379,11 @@ def _mask(x: Any, key: Any) -> Any:
         return key
     if not isinstance(key, (np.ndarray, Tracer)) or dtype_of(key).kind != "b":
         return None
-    if key.shape != shape_of(x)[: key.ndim]:
+    mask: Any = key
+    missing = len(shape_of(x)) - mask.ndim
+    if mask.shape != shape_of(x)[: mask.ndim]:
         return None
-    missing = len(shape_of(x)) - key.ndim
-    return key.reshape(key.shape + (1,) * missing) if missing else key
+    return mask.reshape(mask.shape + (1,) * missing) if missing else mask
 
 
 def _cast_like(value: Any, x: Any) -> Any:
