@@ -103,18 +103,16 @@ class Tracer:
 
     __slots__ = (
         "__weakref__",
-        "epoch",  # batch: the lanes that `value` is for
+        "detail",  # what the interpreter keeps beside the value; each kind has its own name for it
         "interpreter",
         "origin",  # what this array is a view of, if it is one: see functrans.core.views
-        "record",  # tape: how the value was made
-        "tangent",  # dual
-        "value",  # all but stage: what the interpreter computes with
-        "variable",  # stage
+        "value",  # what the interpreter computes with, if it does
         "viewers",  # weak references to the views of this array
     )
 
     interpreter: Any
     value: Any
+    detail: Any
     origin: Any
     viewers: list[Any]
 

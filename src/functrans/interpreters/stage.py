@@ -20,7 +20,7 @@ class StageTracer(ArrayTracer):
 
     __slots__ = ()
 
-    variable: Variable
+    variable: Any = Tracer.detail
 
     def __init__(self, interpreter: Stage, variable: Variable) -> None:
         self.interpreter = interpreter
@@ -56,7 +56,7 @@ def _unchanged(value: Any, kept: Any) -> bool:
     )
 
 
-_STATE = ("interpreter", "value", "record", "tangent", "epoch", "variable")
+_STATE = ("interpreter", "value", "detail")
 
 
 class Stage(Interpreter):

@@ -10,13 +10,14 @@ older records only, so they are freed by reference counting, without a cycle and
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate
-from functrans.core.dispatch import Interpreter, escape_error
+from functrans.core.dispatch import Interpreter, Tracer, escape_error
 from functrans.core.evaluate import as_constant, captured, compute, kept, open_array
 from functrans.core.shapes import dtype_of, fit, shape_of
 from functrans.core.tracer import ConcreteTracer
@@ -33,7 +34,7 @@ class TapeTracer(ConcreteTracer):
 
     __slots__ = ()
 
-    record: Record
+    record: Any = Tracer.detail
 
     def __init__(self, interpreter: Tape, value: Any, record: Record) -> None:
         self.interpreter = interpreter
@@ -62,7 +63,7 @@ class Tape(Interpreter):
         self.append: Callable[[Record], Any] = self.records.append
 
     def __exit__(self, *exc_info: Any) -> None:
-        self.append = _Closed(self.transform, self.function)
+        self.append = partial(_refuse, self.transform, self.function)
         super().__exit__(*exc_info)
 
     def leaf(self, value: Any) -> TapeTracer:
@@ -70,6 +71,14 @@ class Tape(Interpreter):
         if type(value) is not _ndarray:
             value = captured(value)
         return TapeTracer(self, value, (_next_key(),))
+
+    def leaves(self, values: list[Any]) -> tuple[list[TapeTracer], list[int]]:
+        """Tracers for many inputs, and the keys of their records."""
+        keys = [_next_key() for _ in values]
+        return [
+            TapeTracer(self, value if type(value) is _ndarray else captured(value), (key,))
+            for value, key in zip(values, keys, strict=True)
+        ], keys
 
     def process1(self, primitive: Any, x: Any) -> Any:
         value = x.value
@@ -212,17 +221,9 @@ class Tape(Interpreter):
         return tracer.value if not self.closed else self.escaped()
 
 
-class _Closed:
-    """What a finished tape appends with: it raises. It does not refer to the tape: no cycle."""
-
-    __slots__ = ("function", "transform")
-
-    def __init__(self, transform: str, function: Any) -> None:
-        self.transform = transform
-        self.function = function
-
-    def __call__(self, record: Record) -> Any:
-        raise escape_error(self.transform, self.function)
+def _refuse(transform: str, function: Any, record: Record) -> Any:
+    """What a finished tape appends with. It does not refer to the tape: no cycle."""
+    raise escape_error(transform, function)
 
 
 class _Share:

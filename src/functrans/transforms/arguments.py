@@ -16,6 +16,7 @@ from functrans.core.evaluate import kept
 from functrans.core.shapes import cast, dtype_of, shape_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_FLOAT64 = np.dtype(float)
 _SINGLE = frozenset({np.ndarray, float, np.float64, np.float32})
 
 
@@ -98,7 +99,8 @@ def check_inexact(argument: Any, leaves: list[Any], position: int, transform: st
     """Every leaf to differentiate by must be a float or complex array."""
     for k, leaf in enumerate(leaves):
         if type(leaf) is np.ndarray:
-            if leaf.dtype.kind in "fc":
+            dtype = leaf.dtype
+            if dtype is _FLOAT64 or dtype.kind in "fc":
                 continue
         elif type(leaf) in _SINGLE:
             continue
@@ -117,13 +119,14 @@ def own_all(
 ) -> list[Any]:
     """The cotangents of some leaves as the user may keep them, like the leaves and no one else's."""
     values = list(map(cotangents.get, keys))
+    addresses = set(map(id, values))
+    unique = len(addresses) == len(values) and seen.isdisjoint(addresses)
     for k, value in enumerate(values):
-        if type(value) is np.ndarray and value.base is None and value.ndim:
-            address = id(value)
-            if address not in seen and value.dtype is likes[k].dtype:
-                seen.add(address)
+        if type(value) is np.ndarray and value.base is None and value.dtype is likes[k].dtype:
+            if unique and value.shape:  # the common case
                 continue
         values[k] = _own(value, likes[k], seen)
+    seen |= addresses
     return values
 
 

@@ -30,6 +30,7 @@ from functrans.transforms.arguments import (
 )
 
 _ONE = np.float64(1)
+_ndarray = np.ndarray
 
 
 def grad(
@@ -116,20 +117,37 @@ def _differentiate(
     traced_args = list(map(guarded, args)) if len(args) > len(positions) else list(args)
     if kwargs:
         kwargs = guarded(kwargs)
-    inputs = []  # for each position: (structure, leaves, keys)
     aux = None
+    likes: list[Any] = []
+    keys: list[int] = []
     with Tape(f) as tape:
+
+        def trace(value: Any) -> Any:
+            """The same tree with tracers for its leaves, which are noted in order."""
+            kind = type(value)
+            if kind is list or kind is tuple:
+                return kind(map(trace, value))
+            if kind is dict:
+                return {name: trace(v) for name, v in value.items()}
+            if kind is not _ndarray or value.dtype.kind not in "fc":
+                leaves, structure = flatten_argument(value)
+                if structure is not None:  # a container of another kind
+                    return tree.unflatten(structure, list(map(trace, leaves)))
+                check_inexact(value, leaves, 0, "grad")
+            tracer = tape.leaf(value)
+            likes.append(value)
+            keys.append(tracer.record[0])
+            return tracer
+
         for position in positions:
             argument = args[position]
-            leaves, structure = flatten_argument(argument)
-            check_inexact(argument, leaves, position, "grad")
+            try:
+                traced_args[position] = trace(argument)
+            except errors.FunctransError:
+                check_inexact(argument, tree.leaves(argument), position, "grad")  # says where it is
+                raise
             if holomorphic:
-                _check_holomorphic(leaves, f"argument {position}")
-            tracers = list(map(tape.leaf, leaves))
-            traced_args[position] = (
-                tracers[0] if structure is None else tree.unflatten(structure, tracers)
-            )
-            inputs.append((structure, leaves, [tracer.record[0] for tracer in tracers]))
+                _check_holomorphic(likes, f"argument {position}")
         out = f(*traced_args, **kwargs)
     if has_aux:
         out, aux = _split_aux(out, f)
@@ -145,13 +163,23 @@ def _differentiate(
     # The output's record refers to all others; let go of it, so that the sweep can free them.
     del out
     sweep(tape.records, cotangents)
-    seen: set[int] = set()
-    gradients = []
-    for structure, leaves, keys in inputs:
-        collected = own_all(cotangents, keys, leaves, seen)
-        gradients.append(
-            collected[0] if structure is None else tree.unflatten(structure, collected)
+    found = iter(own_all(cotangents, keys, likes, set()))
+
+    def gradient(value: Any) -> Any:
+        """The same tree with the gradients of its leaves."""
+        kind = type(value)
+        if kind is _ndarray:
+            return next(found)
+        if kind is list or kind is tuple:
+            return kind(map(gradient, value))
+        if kind is dict:
+            return {name: gradient(v) for name, v in value.items()}
+        leaves, structure = flatten_argument(value)
+        return (
+            next(found) if structure is None else tree.unflatten(structure, map(gradient, leaves))
         )
+
+    gradients = [gradient(args[position]) for position in positions]
     return value, gradients[0] if isinstance(argnums, int) else tuple(gradients), aux
 
 
