@@ -7,6 +7,8 @@ because it gives none on `plain[traced]`.
 
 from functrans.numpy import methods as methods
 from functrans.numpy import padding as padding
+from functrans.numpy import quantiles as quantiles
+from functrans.numpy import ufunc_methods as ufunc_methods
 from functrans.numpy.creation import array as array
 from functrans.numpy.creation import asarray as asarray
 from functrans.numpy.shaping import take as take

@@ -9,7 +9,6 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.core.tracer import FUNCTIONS
 from functrans.numpy.table import (
     as_array,
     axis_index,
@@ -51,8 +50,9 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
         keep = bool(given(keepdims, False))
         if initial is not None and identity is None and not _count(shape_of(x), axes):
             # Nothing to compare with: the result is `initial` itself.
-            shape = tuple(n for k, n in enumerate(shape_of(x)) if k not in axes)
-            return np.broadcast_to(initial, shape)
+            lengths = [(1 if k in axes else n, k) for k, n in enumerate(shape_of(x))]
+            shape = tuple(n for n, k in lengths if keep or k not in axes)
+            return np.broadcast_to(as_array(initial).astype(dtype_of(x)), shape)
         result = primitive(x, axis=axes, keepdims=keep)
         return result if initial is None else combine(result, initial)
 
@@ -68,10 +68,10 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 
 sum = _reduce(reduction.sum, "sum", 0, np.add)
 prod = _reduce(reduction.prod, "prod", 1, np.multiply)
-_max = _reduce(reduction.max, "max", None, np.maximum)
-_min = _reduce(reduction.min, "min", None, np.minimum)
-_any = _reduce(reduction.any, "any", False, np.logical_or)
-_all = _reduce(reduction.all, "all", True, np.logical_and)
+reduce_max = _reduce(reduction.max, "max", None, np.maximum)
+reduce_min = _reduce(reduction.min, "min", None, np.minimum)
+reduce_any = _reduce(reduction.any, "any", False, np.logical_or)
+reduce_all = _reduce(reduction.all, "all", True, np.logical_and)
 implements(np.sum)(sum)
 implements(np.prod)(prod)
 
@@ -85,7 +85,7 @@ def max(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    return _max(a, axis, None, out, keepdims, initial, where)
+    return reduce_max(a, axis, None, out, keepdims, initial, where)
 
 
 @implements(np.min, np.amin)
@@ -97,37 +97,21 @@ def min(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    return _min(a, axis, None, out, keepdims, initial, where)
+    return reduce_min(a, axis, None, out, keepdims, initial, where)
 
 
 @implements(np.any)
 def any(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
-    return _any(a, axis, None, out, keepdims, None, where)
+    return reduce_any(a, axis, None, out, keepdims, None, where)
 
 
 @implements(np.all)
 def all(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
-    return _all(a, axis, None, out, keepdims, None, where)
-
-
-for _ufunc, _reduction in (
-    (np.add, sum),
-    (np.multiply, prod),
-    (np.maximum, _max),
-    (np.minimum, _min),
-    (np.logical_or, _any),
-    (np.logical_and, _all),
-):
-    # ufunc.reduce is over axis 0 unless told otherwise.
-    FUNCTIONS[_ufunc, "reduce"] = (
-        lambda a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=True, f=_reduction: (
-            f(a, axis, dtype, out, keepdims, initial, where)
-        )
-    )
+    return reduce_all(a, axis, None, out, keepdims, None, where)
 
 
 @implements(np.count_nonzero)
@@ -247,7 +231,7 @@ argmax = implements(np.argmax)(_arg(reduction.argmax, "argmax"))
 argmin = implements(np.argmin)(_arg(reduction.argmin, "argmin"))
 
 
-def _running(primitive: Any, name: str) -> Any:
+def running(primitive: Any, name: str) -> Any:
     def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         refuse(name, out=out)
         x = as_array(a)
@@ -260,14 +244,8 @@ def _running(primitive: Any, name: str) -> Any:
     return run
 
 
-cumsum = implements(np.cumsum)(_running(reduction.cumsum, "cumsum"))
-cumprod = implements(np.cumprod)(_running(reduction.cumprod, "cumprod"))
-FUNCTIONS[np.add, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumsum(
-    a, axis, dtype, out
-)
-FUNCTIONS[np.multiply, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumprod(
-    a, axis, dtype, out
-)
+cumsum = implements(np.cumsum)(running(reduction.cumsum, "cumsum"))
+cumprod = implements(np.cumprod)(running(reduction.cumprod, "cumprod"))
 
 
 @implements(np.linalg.norm)
@@ -282,3 +260,38 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         )
     squares = (a * np.conj(a)).real if dtype_of(a).kind == "c" else a * a
     return root_of_squares(sum(squares, axis, keepdims=keepdims))
+
+
+def _cumulative(run: Any, first: int) -> Any:
+    """The array API's running sum and product, which may begin with what they start from."""
+
+    def cumulative(
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        include_initial: bool = False,
+    ) -> Any:
+        array = as_array(x)
+        if not ndim_of(array):
+            array = array.reshape(1)
+        if axis is None:
+            if ndim_of(array) > 1:
+                raise ValueError(
+                    "For arrays which have more than one dimension ``axis`` argument is required."
+                )
+            axis = 0
+        axis = axis_index(axis, ndim_of(array))
+        result = run(array, axis, dtype, out)
+        if not include_initial:
+            return result
+        shape = tuple(1 if k == axis else n for k, n in enumerate(shape_of(result)))
+        return np.concatenate([np.full(shape, first, dtype_of(result)), result], axis=axis)
+
+    return cumulative
+
+
+cumulative_sum = implements(np.cumulative_sum)(_cumulative(cumsum, 0))
+cumulative_prod = implements(np.cumulative_prod)(_cumulative(cumprod, 1))

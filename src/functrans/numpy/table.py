@@ -67,6 +67,14 @@ def static_ints(value: Any) -> Any:
     return concrete(value)
 
 
+def known(value: Any) -> Any:
+    """A plain value to check, or None where values are not known because a function is staged."""
+    try:
+        return concrete(value)
+    except errors.StagingError:
+        return None
+
+
 def refuse(name: str, **options: Any) -> None:
     """Refuse options of a NumPy function that traced values do not support."""
     for option, value in options.items():
