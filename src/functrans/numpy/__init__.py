@@ -5,9 +5,14 @@ are here as functions because NumPy gives no hook on `np.array([traced, traced])
 because it gives none on `plain[traced]`.
 """
 
+from functrans.numpy import calculus as calculus
+from functrans.numpy import editing as editing
+from functrans.numpy import grids as grids
 from functrans.numpy import methods as methods
 from functrans.numpy import padding as padding
 from functrans.numpy import quantiles as quantiles
+from functrans.numpy import searching as searching
+from functrans.numpy import statistics as statistics
 from functrans.numpy import ufunc_methods as ufunc_methods
 from functrans.numpy.creation import array as array
 from functrans.numpy.creation import asarray as asarray

@@ -98,7 +98,7 @@ def _reduce(x: Any, q: Any, axis: Any, keepdims: Any, weights: Any, method: str,
     if weights is None:
         low, high, way = _neighbors(method, count, levels)
     else:
-        shared = _line_up(_spread_weights(weights, x, axes), axes)
+        shared = _line_up(spread_weights(weights, x, axes), axes)
         low = high = _weighted_ranks(lined_up, shared, levels, missing if nan else None)
         way = None
     result = ranked(lined_up, low)
@@ -114,7 +114,7 @@ def _reduce(x: Any, q: Any, axis: Any, keepdims: Any, weights: Any, method: str,
     return _restore(result, shape_of(x), axes, keepdims)
 
 
-def _spread_weights(weights: Any, x: Any, axes: tuple[int, ...]) -> Any:
+def spread_weights(weights: Any, x: Any, axes: tuple[int, ...]) -> Any:
     """Weights of the array's shape, from those of one axis."""
     w = as_array(weights)
     if shape_of(w) == shape_of(x):

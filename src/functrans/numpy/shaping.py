@@ -223,21 +223,19 @@ def column_stack(tup: Any) -> Any:
     return concatenate([reshape(a, (-1, 1)) if ndim_of(a) < 2 else a for a in parts], 1)
 
 
-@implements(np.split)
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    x = as_array(ary)
-    axis = axis_index(axis, ndim_of(x))
-    # NumPy itself says where the cuts are.
-    pieces = np.split(np.arange(shape_of(x)[axis]), indices_or_sections)
-    return [_cut(x, axis, piece) for piece in pieces]
+def _splitter(numpy_split: Any) -> Any:
+    def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+        x = as_array(ary)
+        axis = axis_index(axis, ndim_of(x))
+        # NumPy itself says where the cuts are.
+        pieces = numpy_split(np.arange(shape_of(x)[axis]), indices_or_sections)
+        return [_cut(x, axis, piece) for piece in pieces]
+
+    return implements(numpy_split)(split)
 
 
-@implements(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    x = as_array(ary)
-    axis = axis_index(axis, ndim_of(x))
-    pieces = np.array_split(np.arange(shape_of(x)[axis]), indices_or_sections)
-    return [_cut(x, axis, piece) for piece in pieces]
+split = _splitter(np.split)
+array_split = _splitter(np.array_split)
 
 
 def _cut(x: Any, axis: int, piece: Any) -> Any:
@@ -474,10 +472,19 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     return take_along_axis(x, argsort(x, axis, kind, stable=stable), axis)
 
 
+@implements(np.nonzero)
+def nonzero(a: Any) -> Any:
+    """Places, which are plain: lanes of `vmap` need to agree on them, not on the values."""
+    x = as_array(a)
+    if not ndim_of(x):
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(x).")
+    return np.asarray(concrete(x != 0)).nonzero()
+
+
 @implements(np.where)
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None and y is None:
-        return np.nonzero(np.asarray(concrete(condition)))
+        return nonzero(condition)
     operands = [
         v if isinstance(v, (bool, int, float, complex)) else as_array(v) for v in (condition, x, y)
     ]
