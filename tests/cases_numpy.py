@@ -442,3 +442,76 @@ add(
 )
 add("setxor1d", lambda x, y: np.setxor1d(np.append(x, y), y) ** 2, ((3,), (2,)), needs_values=True)
 add("intersect1d", lambda x: np.intersect1d(x, x[1:]) ** 2, ((3,),), needs_values=True)
+
+# --- polynomials ----------------------------------------------------------------------------------
+
+add("polyval", lambda p, x: np.polyval(p, x), ((4,), (2, 3)), analytic=True, complexes=True)
+add("polyadd", lambda p, q: np.polyadd(p, q), ((4,), (2,)), linear=True)
+add("polysub", lambda p, q: np.polysub(p, q), ((2,), (4,)), linear=True)
+add("polymul", lambda p, q: np.polymul(p, q), ((3,), (2,)), analytic=True, needs_values=True)
+add(
+    "polydiv",
+    lambda p, q: (np.polydiv(p, q)[0], np.polydiv(p, q)[1][-1]),
+    ((4,), (2,)),
+    Reals(),
+    WEIGHTS,
+    analytic=True,
+    needs_values=True,
+)
+add("polyder", lambda p: np.polyder(p, 2), ((5,),), linear=True)
+add("polyint", lambda p: np.polyint(p, 2, p[:2]), ((3,),), linear=True)
+add("poly", np.poly, ((4,),), analytic=True)
+add("vander", np.vander, ((3,),), analytic=True, complexes=True)
+add("vander increasing", lambda x: np.vander(x, 4, increasing=True), ((3,),), analytic=True)
+
+# --- entry by entry -------------------------------------------------------------------------------
+
+add("sinc", np.sinc, ((2, 3),), analytic=True)
+add("sinc near zero", lambda x: np.sinc(x / 64), ((2, 3),), analytic=True)
+add("i0", np.i0, ((2, 3),))
+add("nan_to_num", with_nan(np.nan_to_num), ((2, 3),))
+add("cross", lambda x, y: np.cross(x, y), ((2, 3), (3,)), **BILINEAR)
+add("cross axes", lambda x, y: np.cross(x, y, axisa=0, axisc=0), ((3, 2), (2, 3)), **BILINEAR)
+add("emath.sqrt", lambda x: np.emath.sqrt(x).imag, ((3,),), Reals(-2.0, -0.1), needs_values=True)
+add("emath.log", np.emath.log, ((3,),), POSITIVE, needs_values=True)
+add("emath.arcsin", lambda x: np.emath.arcsin(x).imag, ((3,),), Reals(1.1, 2.0), needs_values=True)
+add("emath.logn", lambda x: np.emath.logn(2, -x).imag, ((3,),), POSITIVE, needs_values=True)
+add("emath.power", lambda x: np.emath.power(x, -2), ((3,),), POSITIVE, needs_values=True)
+for name, function in {
+    "isreal": np.isreal,
+    "iscomplex": lambda x: np.iscomplex(x + 1j * (x > 0)),
+    "isposinf": lambda x: np.isposinf(np.where(x > 0, np.inf, x)),
+    "isneginf": lambda x: np.isneginf(np.where(x > 0, -np.inf, x)),
+}.items():
+    add(name, function, ((2, 3),), differentiable=False)
+add("bitwise_count", np.bitwise_count, ((2, 3),), Integers(-64, 64), differentiable=False)
+
+# --- functions of functions -----------------------------------------------------------------------
+
+add(
+    "apply_along_axis",
+    lambda x: np.apply_along_axis(lambda row, k: np.outer(row, row[:k]), 1, x, 2),
+    ((2, 3, 2),),
+    analytic=True,
+)
+add("apply_along_axis scalar", lambda x: np.apply_along_axis(np.sum, 0, x), ((2, 3),), linear=True)
+add(
+    "piecewise",
+    lambda x: np.piecewise(x, [x < -0.5, x > 1], [lambda v: np.sqrt(-v), lambda v: np.log(v), 3.0]),
+    ((2, 3),),
+    needs_values=True,
+)
+add(
+    "piecewise of a scalar",
+    lambda x: np.piecewise(x, [x < 0, x >= 0], [lambda v: v**2, lambda v: np.sin(v)]),
+    ((),),
+    needs_values=True,
+)
+
+# --- methods --------------------------------------------------------------------------------------
+
+add("x.flat", lambda x: x.flat[1:4] * 2, ((2, 3),), linear=True)
+add("x.compress", lambda x: x.compress([False, True], axis=0), ((2, 3),), linear=True)
+add("x.view", lambda x: x.view(), ((2, 3),), linear=True)
+add("x.searchsorted", lambda x: np.sort(x).searchsorted(0.1), ((4,),), differentiable=False)
+add("x.choose", lambda n: n.choose([3, 5, 7]), ((4,),), Integers(0, 3), differentiable=False)

@@ -260,4 +260,5 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
         inside = np.where((inside == -half) & (jump > 0), half, inside)
     correction = np.where(abs(jump) < limit, 0, inside - jump)
     first, rest = _along(x, axis, slice(None, 1)), _along(x, axis, slice(1, None))
-    return np.concatenate([first, rest + np.cumsum(correction, axis=axis)], axis=axis)
+    unwrapped = np.concatenate([first, rest + np.cumsum(correction, axis=axis)], axis=axis)
+    return unwrapped.astype(np.result_type(jump, period))

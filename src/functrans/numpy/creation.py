@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.table import holds_tracer, implements
+from functrans.numpy.table import holds_tracer, implements, newer
 from functrans.ops import structure
 
 
@@ -157,3 +157,25 @@ def array_repr(arr: Any, *args: Any, **kwargs: Any) -> Any:
 @implements(np.array_str)
 def array_str(a: Any, *args: Any, **kwargs: Any) -> Any:
     return str(a)
+
+
+@implements(np.array2string)
+def array2string(a: Any, *args: Any, **kwargs: Any) -> Any:
+    return str(a)
+
+
+@implements(*newer("astype"))
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    return x.astype(np.dtype(dtype))
+
+
+@implements(np.min_scalar_type)
+def min_scalar_type(a: Any, /) -> Any:
+    """For an array its dtype; for a scalar it depends on the value."""
+    return np.min_scalar_type(np.empty(1, dtype_of(a)) if shape_of(a) else concrete(a))
+
+
+@implements(np.shares_memory, np.may_share_memory)
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> Any:
+    """Traced values are never changed in place, so only a value itself is its own memory."""
+    return a is b

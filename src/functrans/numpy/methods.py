@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.tracer import ArrayTracer, install_method
-from functrans.numpy import creation, entrywise, products, reductions, shaping
+from functrans.numpy import creation, entrywise, products, reductions, searching, shaping
 from functrans.ops import structure
 
 
@@ -39,6 +39,24 @@ def _astype(
     return structure.astype(x, dtype=wanted)
 
 
+def _view(x: Any, dtype: Any = None) -> Any:
+    """The same numbers; complex ones as pairs of real ones, and back. Bits have no derivative."""
+    wanted = x.dtype if dtype is None else np.dtype(dtype)
+    if wanted == x.dtype:
+        return x
+    narrow, wide = sorted((wanted, x.dtype), key=lambda each: each.itemsize)
+    pairs = (np.dtype(np.float32), np.dtype(np.complex64)), (np.dtype(float), np.dtype(complex))
+    if (narrow, wide) not in pairs or not x.shape:
+        raise TypeError(f"a traced array of dtype {x.dtype} cannot be viewed as {wanted}")
+    *lead, last = x.shape
+    if wanted == narrow:
+        return np.stack([x.real, x.imag], axis=-1).reshape((*lead, 2 * last))
+    if last % 2:
+        raise ValueError("the last axis must have an even length to be viewed as complex")
+    parts = x.reshape((*lead, last // 2, 2))
+    return (parts[..., 0] + 1j * parts[..., 1]).astype(wide)
+
+
 for _name, _function in {
     "reshape": _reshape,
     "transpose": _transpose,
@@ -63,6 +81,15 @@ for _name, _function in {
     "repeat": shaping.repeat,
     "take": shaping.take,
     "argsort": shaping.argsort,
+    "argpartition": searching.argpartition,
+    "searchsorted": searching.searchsorted,
+    "choose": searching.choose,
+    "compress": lambda x, condition, axis=None, out=None: searching.compress(
+        condition, x, axis, out
+    ),
+    "nonzero": shaping.nonzero,
+    "view": _view,
+    "to_device": lambda x, device, /, *, stream=None: x,
     "diagonal": shaping.diagonal,
     "trace": shaping.trace,
     "dot": products.dot,
@@ -87,5 +114,7 @@ for _name, _get in {
     "mT": shaping.matrix_transpose,
     "real": entrywise.real,
     "imag": entrywise.imag,
+    "flat": shaping.ravel,
+    "device": lambda x: "cpu",
 }.items():
     setattr(ArrayTracer, _name, property(_get))

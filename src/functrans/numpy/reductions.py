@@ -16,6 +16,7 @@ from functrans.numpy.table import (
     given,
     implements,
     ndim_of,
+    newer,
     refuse,
 )
 from functrans.ops import reduction
@@ -293,5 +294,5 @@ def _cumulative(run: Any, first: int) -> Any:
     return cumulative
 
 
-cumulative_sum = implements(np.cumulative_sum)(_cumulative(cumsum, 0))
-cumulative_prod = implements(np.cumulative_prod)(_cumulative(cumprod, 1))
+cumulative_sum = implements(*newer("cumulative_sum"))(_cumulative(cumsum, 0))
+cumulative_prod = implements(*newer("cumulative_prod"))(_cumulative(cumprod, 1))

@@ -233,11 +233,11 @@ def intersect1d(
 @implements(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     x = ravel(ar1) if assume_unique else unique(ar1)
-    return x[isin(x, ar2, invert=True)]
+    return extract(isin(x, ar2, invert=True), x)
 
 
 @implements(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     x, y = (ravel(a) if assume_unique else unique(a) for a in (ar1, ar2))
-    only = concatenate([x[isin(x, y, invert=True)], y[isin(y, x, invert=True)]])
-    return sort(only)
+    parts = [extract(isin(x, y, invert=True), x), extract(isin(y, x, invert=True), y)]
+    return sort(concatenate(parts))

@@ -17,6 +17,7 @@ from functrans.numpy.table import (
     axis_tuple,
     implements,
     ndim_of,
+    newer,
     refuse,
     static_ints,
 )
@@ -258,7 +259,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> Any:
     return split(ary, indices_or_sections, 2)
 
 
-@implements(np.unstack)
+@implements(*newer("unstack"))
 def unstack(x: Any, /, *, axis: int = 0) -> Any:
     return tuple(moveaxis(x, axis, 0))
 

@@ -28,6 +28,11 @@ def implements(*numpy_functions: Any) -> Callable[[_Function], _Function]:
     return register
 
 
+def newer(name: str) -> tuple[Any, ...]:
+    """For `implements`: a function that not every supported version of NumPy has, if this one does."""
+    return (getattr(np, name),) if hasattr(np, name) else ()
+
+
 def as_array(x: Any) -> Any:
     """A traced value as it is; anything else as an array (lists may hold traced values)."""
     if isinstance(x, Tracer):
