@@ -75,12 +75,12 @@ add(
 # --- reductions that pass over nan ----------------------------------------------------------------
 
 for name, (function, facts) in {
-    "nansum": (np.nansum, {}),
-    "nanmean": (np.nanmean, {}),
-    "nanprod": (np.nanprod, {}),
+    "nansum": (np.nansum, {"complexes": True}),
+    "nanmean": (np.nanmean, {"complexes": True}),
+    "nanprod": (np.nanprod, {"complexes": True}),
     "nanmax": (np.nanmax, {}),
     "nanmin": (np.nanmin, {}),
-    "nanvar": (np.nanvar, {}),
+    "nanvar": (np.nanvar, {"complexes": True}),
     "nanstd": (np.nanstd, {}),
     "nanmedian": (np.nanmedian, {}),
     "nancumsum": (np.nancumsum, {}),
@@ -163,7 +163,7 @@ add(
 add(
     "average all weights", lambda x, w: np.average(x, weights=w), ((2, 3), (2, 3)), Reals(), WEIGHTS
 )
-add("cov", np.cov, ((2, 4),))
+add("cov", np.cov, ((2, 4),), complexes=True)
 add("cov of columns", lambda x: np.cov(x, rowvar=False, bias=True), ((4, 2),))
 add("cov of two", lambda x, y: np.cov(x, y, ddof=0), ((4,), (2, 4)))
 add("cov of a vector", np.cov, ((4,),))
@@ -466,7 +466,7 @@ add("vander increasing", lambda x: np.vander(x, 4, increasing=True), ((3,),), an
 
 # --- entry by entry -------------------------------------------------------------------------------
 
-add("sinc", np.sinc, ((2, 3),), analytic=True)
+add("sinc", np.sinc, ((2, 3),), analytic=True, complexes=True)
 add("sinc near zero", lambda x: np.sinc(x / 64), ((2, 3),), analytic=True)
 add("i0", np.i0, ((2, 3),))
 add("nan_to_num", with_nan(np.nan_to_num), ((2, 3),))

@@ -49,7 +49,7 @@ def _like(make: Any) -> Any:
     """np.zeros_like and its kin: a plain array with the shape and dtype of a traced one."""
 
     def like(
-        prototype: Any,
+        a: Any,
         dtype: Any = None,
         order: Any = "K",
         subok: Any = True,
@@ -57,8 +57,8 @@ def _like(make: Any) -> Any:
         *,
         device: Any = None,
     ) -> Any:
-        chosen = shape_of(prototype) if shape is None else shape
-        return make(chosen, dtype=dtype_of(prototype) if dtype is None else dtype)
+        chosen = shape_of(a) if shape is None else shape
+        return make(chosen, dtype=dtype_of(a) if dtype is None else dtype)
 
     return like
 

@@ -75,6 +75,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     sides = trim.lower()
     if sides not in ("fb", "bf", "f", "b"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    if not ndim_of(x):
+        return x
     nonzero = np.asarray(concrete(x != 0)).nonzero()
     axes = axis_tuple(axis, ndim_of(x))
     key = [slice(None)] * ndim_of(x)

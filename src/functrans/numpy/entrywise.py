@@ -56,13 +56,22 @@ def _frexp(x: Any) -> Any:
     return np.ldexp(x, -power), power
 
 
+def _modf(x: Any) -> Any:
+    if dtype_of(x).kind != "f":
+        x = x.astype(np.modf(np.ones((), dtype_of(x)))[0].dtype)
+    whole = np.trunc(x)
+    return np.where(np.isinf(x), 0, x - np.where(np.isinf(x), 0, whole)), whole
+
+
 UFUNCS[np.frexp] = _frexp
-UFUNCS[np.modf] = lambda x: (x - np.trunc(x), np.trunc(x))
+UFUNCS[np.modf] = _modf
 install_method("__divmod__", _divmod)
 install_method("__rdivmod__", lambda x, y: _divmod(y, x))
 
 
 def _conjugate(x: Any) -> Any:
+    if dtype_of(x).kind == "b":
+        return x.astype(np.int8)
     return structure.conjugate(x) if dtype_of(x).kind == "c" else x
 
 
@@ -117,12 +126,18 @@ def clip(
 @implements(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     refuse("round", out=out)
-    if dtype_of(a).kind in "biu" and decimals >= 0:
-        return a
+    x = as_array(a)
+    kind = dtype_of(x).kind
+    if kind in "iu" and decimals >= 0:
+        return x
+    if kind == "c":
+        return round_(x.real, decimals) + 1j * round_(x.imag, decimals)
     if decimals == 0:
-        return np.rint(as_array(a))
-    scale = 10.0**decimals
-    return np.rint(as_array(a) * scale) / scale
+        return np.rint(x)
+    # A power of ten is exact, its inverse is not.
+    scale = 10.0 ** abs(decimals)
+    rounded = np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale
+    return rounded.astype(dtype_of(x)) if kind in "iu" else rounded
 
 
 @implements(np.fix)

@@ -132,7 +132,7 @@ def ix_(*args: Any) -> Any:
         x = as_array(arg)
         if ndim_of(x) != 1:
             raise ValueError("Cross index must be 1 dimensional")
-        if not shape_of(x)[0]:
+        if not shape_of(x)[0] and isinstance(arg, (list, tuple)):
             x = x.astype(np.intp)
         if dtype_of(x).kind == "b":
             (x,) = nonzero(x)

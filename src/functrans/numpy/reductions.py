@@ -177,17 +177,14 @@ def var(
     )
     total = sum(squares, axis, keepdims=keepdims, where=where)
     if where is True:
-        return total / _above_zero(_count(shape_of(x), axis_tuple(axis, ndim_of(x))) - lost)
+        left = _count(shape_of(x), axis_tuple(axis, ndim_of(x))) - lost
+        # With more degrees of freedom taken than there are, NumPy divides by 0.
+        return total / dtype_of(total).type(left if left > 0 else 0)
     count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
     return total / (count - lost).astype(dtype_of(total))
 
 
 _mean = mean
-
-
-def _above_zero(count: Any) -> Any:
-    """NumPy divides by 0 when more degrees of freedom are taken than there are; the result is nan."""
-    return count if count > 0 else np.float64(0)
 
 
 @implements(np.std)

@@ -109,6 +109,8 @@ def partition(
 def lexsort(keys: Any, axis: int = -1) -> Any:
     """Sort by the first key, then by the next without disturbing what is equal, and so on."""
     first, *others = [as_array(key) for key in keys]
+    if not ndim_of(first):
+        return np.intp(0)
     axis = axis_index(axis, ndim_of(first))
     order = argsort(first, axis, stable=True)
     for key in others:

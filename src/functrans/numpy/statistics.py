@@ -245,7 +245,9 @@ def _columns(sample: Any) -> list[Any]:
     if isinstance(sample, (list, tuple)):
         return [as_array(x) for x in sample]
     x = as_array(sample)
-    x = np.atleast_2d(x) if ndim_of(x) > 1 else x.reshape((-1, 1))
+    if ndim_of(x) > 2:
+        raise ValueError("the sample must have one row for each point")
+    x = x if ndim_of(x) == 2 else x.reshape((-1, 1))
     return [x[:, k] for k in range(shape_of(x)[1])]
 
 

@@ -55,10 +55,12 @@ def reduce(
 ) -> Any:
     """Combine the entries along axes by a ufunc."""
     refuse(f"{ufunc.__name__}.reduce", out=out)
+    x, start = as_array(array), given(initial)
+    if not ndim_of(x) and axis in (0, -1):  # NumPy takes a number for an array of one
+        axis = ()
     known = _REDUCTIONS.get(ufunc)
     if known is not None:
-        return known(array, axis, dtype, None, keepdims, initial, where)
-    x, start = as_array(array), given(initial)
+        return known(x, axis, dtype, None, keepdims, initial, where)
     # NumPy itself checks the options and says what dtype comes out, on a single entry.
     options: dict[str, Any] = {} if where is True else {"where": np.ones((), bool)}
     if start is not None:
@@ -71,14 +73,14 @@ def reduce(
         x, where = np.broadcast_to(x, shape), _in_front(np.broadcast_to(where, shape), axes)
     shape = shape_of(x)
     lined_up = _in_front(x.astype(computed), axes)
-    if start is None and (where is not True or not shape_of(lined_up)[0]):
+    if start is None:
         start = ufunc.identity
-        if start is None:
-            raise ValueError(
-                f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
-            )
     if start is not None:
         start = as_array(start).astype(computed)
+    elif not shape_of(lined_up)[0]:
+        raise ValueError(
+            f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+        )
     if ufunc in _ASSOCIATIVE:
         result = _fold_by_halves(ufunc, lined_up, start, where)
     else:
