@@ -503,3 +503,52 @@ def test_many_lanes_search_in_arrays_of_their_own():
     values = RNG.normal(size=(5, 3))
     found = ft.vmap(np.searchsorted)(edges, values)
     np.testing.assert_array_equal(found, loop_vmap(np.searchsorted, 0)(edges, values))
+
+
+def test_reductions_by_ufuncs_take_a_number_for_an_array_of_one():
+    for function in (np.sum, np.max, np.any, np.count_nonzero, np.argmax, np.hypot.reduce):
+        call = lambda x, f=function: f(x, axis=0) * 1.0
+        np.testing.assert_array_equal(ft.vjp(call, np.array(-3.0))[0], call(np.array(-3.0)))
+    assert ft.grad(lambda x: np.hypot.reduce(x, axis=0))(-3.0) == -1.0
+    assert ft.grad(lambda x: np.sum(x, axis=-1))(-3.0) == 1.0
+
+
+def test_initial_values_take_the_dtype_of_the_result():
+    n = np.array([[1, 2, 3]], np.int8)
+    for function in (np.max, np.min, np.maximum.reduce):
+        found = ft.vmap(lambda v, f=function: f(v, initial=2))(n)
+        assert_trees_close(
+            found, loop_vmap(lambda v, f=function: f(v, initial=2), 0)(n), dtypes=True
+        )
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_odd_padding_may_be_longer_than_the_array(mode):
+    x = np.array([[1.0, 4.0, 2.0], [0.0, 3.0, 5.0]])
+    function = lambda v: np.pad(v, ((0, 3), (7, 4)), mode=mode, reflect_type="odd")
+    assert_trees_close(ft.vjp(function, x)[0], function(x))
+    weights = RNG.normal(size=function(x).shape)
+    loss = lambda v: np.sum(weights * function(v))
+    assert_trees_close(ft.grad(loss)(x), numerical_gradient(loss, (x,))[0])
+
+
+def test_einsum_computes_in_the_dtype_it_is_told():
+    x = np.ones((2, 2), np.float32)
+    value, pullback = ft.vjp(lambda v: np.einsum("ij,jk->ik", v, v, dtype=np.float64), x)
+    assert value.dtype == np.float64
+    assert pullback(value)[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("decimals", [-2, -1, 0, 1, 3])
+def test_rounding_is_that_of_numpy_on_every_side_of_the_point(decimals):
+    for x in (
+        np.array([1234.5678, -55.5, 250.0]),
+        np.array([1250, -55, 349]),
+        np.array([12.345 + 67.85j]),
+    ):
+        function = lambda v: np.round(v, decimals)
+        assert_trees_close(ft.vmap(function)(x), function(x), rtol=1e-15, dtypes=True)
+
+
+def test_a_traced_array_names_its_namespace():
+    assert ft.grad(lambda x: x.__array_namespace__().sum(x * x))(3.0) == 6.0

@@ -158,7 +158,7 @@ def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Any:
     else:
         first = _edge(steps(0, 1), steps(1, 2), at(0, 1), at(1, 2), at(2, 3))
         last = -_edge(steps(-1, None), steps(-2, -1), at(-1, None), at(-2, -1), at(-3, -2))
-    return np.concatenate([first, *parts, last], axis=axis)
+    return np.concatenate([first, *parts, last], axis=axis).astype(dtype_of(x))
 
 
 def _edge(p: Any, q: Any, near: Any, middle: Any, far: Any) -> Any:
@@ -173,8 +173,10 @@ def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
     """Straight lines between points. At a point itself, the slope is that of the line after it."""
-    at, points = as_array(x).astype(np.float64), as_array(xp).astype(np.float64)
-    values = as_array(fp)
+    at, points, values = as_array(x), as_array(xp), as_array(fp)
+    if dtype_of(at).kind == "c" or dtype_of(points).kind == "c":
+        raise TypeError("np.interp needs real x and xp")
+    at, points = at.astype(np.float64), points.astype(np.float64)
     values = values.astype(np.complex128 if dtype_of(values).kind == "c" else np.float64)
     if ndim_of(points) != 1 or ndim_of(values) != 1:
         raise ValueError("object too deep for desired array")

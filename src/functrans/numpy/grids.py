@@ -160,10 +160,17 @@ def _empty_like(x: Any) -> Any:
     return np.broadcast_to(np.zeros((), dtype_of(x)), shape_of(x))
 
 
+def _whole(indices: Any) -> Any:
+    x = as_array(indices)
+    if dtype_of(x).kind not in "biu":
+        raise TypeError("only int indices permitted")
+    return x.astype(np.intp)
+
+
 @implements(np.unravel_index)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     dims = static_ints(shape if isinstance(shape, (tuple, list)) else (shape,))
-    flat = as_array(indices)
+    flat = _whole(indices)
     if known(np.any((flat < 0) | (flat >= prod(dims)))):
         raise ValueError(f"index is out of bounds for array with size {prod(dims)}")
     results = []
@@ -179,7 +186,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     modes = mode if isinstance(mode, (tuple, list)) else (mode,) * len(lengths)
     parts = []
     for index, n, how in zip(multi_index, lengths, modes, strict=True):
-        x = as_array(index)
+        x = _whole(index)
         if how == "wrap":
             x = x % n
         elif how == "clip":

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.shapes import dtype_of
+from functrans.core.shapes import dtype_of, shape_of
 from functrans.numpy import reductions
 from functrans.numpy.table import as_array, given, implements, known, refuse
 from functrans.ops.elementwise import root_of_squares
@@ -93,7 +93,7 @@ def nanmin(
 def _index_of_extreme(find: Any, lowest: float) -> Any:
     def index(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         x, missing = _replaced(a, lowest)
-        if known(np.any(np.all(np.broadcast_to(missing, x.shape), axis=axis))):
+        if known(np.any(reductions.all(np.broadcast_to(missing, x.shape), axis))):
             raise ValueError("All-NaN slice encountered")
         return find(x, axis, out, keepdims=keepdims)
 
@@ -157,9 +157,9 @@ def nanvar(
     squares = (deviation * np.conj(deviation)).real
     lost = ddof if given(correction) is None else correction
     left = count - lost
-    total = reductions.sum(squares, axis, keepdims=True, where=where)
-    spread = np.where(left <= 0, np.nan, total / np.where(left <= 0, 1, left).astype(total.dtype))
-    return spread if given(keepdims, False) else np.squeeze(spread, axis=axis)
+    total = reductions.sum(squares, axis, keepdims=keepdims, where=where)
+    left = np.reshape(left, shape_of(total)).astype(dtype_of(total))
+    return np.where(left <= 0, np.nan, total / np.where(left <= 0, 1, left))
 
 
 @implements(np.nanstd)

@@ -20,6 +20,8 @@ def _coefficients(p: Any) -> Any:
 def _trimmed(p: Any) -> Any:
     """Without leading zeros, as np.poly1d has them; their number must be known."""
     x = _coefficients(p)
+    if not shape_of(x)[0]:
+        return np.zeros(1, dtype_of(x))
     some = np.any(x != 0)
     leading = np.where(some, np.argmax(x != 0), shape_of(x)[0] - 1)
     return x[int(concrete(leading)) :]
@@ -60,6 +62,7 @@ def polydiv(u: Any, v: Any) -> Any:
     m, n = shape_of(rest)[0] - 1, shape_of(divisor)[0] - 1
     scale = 1.0 / divisor[0]
     dtype = np.result_type(dtype_of(rest), dtype_of(divisor))
+    rest = rest.astype(dtype)
     quotient = []
     for k in range(m - n + 1):
         factor = scale * rest[k]

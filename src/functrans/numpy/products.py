@@ -67,9 +67,12 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 @implements(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    refuse("einsum", out=out, dtype=options.get("dtype"))
+    refuse("einsum", out=out)
     subscripts, arrays = contraction.canonical_subscripts(operands)
-    return contraction.einsum(*map(as_array, arrays), subscripts=subscripts)
+    arrays, dtype = [as_array(array) for array in arrays], options.get("dtype")
+    if dtype is not None:
+        arrays = [array.astype(np.dtype(dtype)) for array in arrays]
+    return contraction.einsum(*arrays, subscripts=subscripts)
 
 
 @implements(np.kron)

@@ -93,6 +93,10 @@ def _reduce(x: Any, q: Any, axis: Any, keepdims: Any, weights: Any, method: str,
     levels = np.reshape(q, (-1,) + (1,) * (ndim_of(lined_up) - 1))
     missing = np.isnan(lined_up) if dtype_of(x).kind == "f" else np.zeros((), bool)
     count: Any = shape_of(lined_up)[-1]
+    if nan and not count:
+        dtype = dtype_of(x) if dtype_of(x).kind == "f" else np.dtype(np.float64)
+        empty = np.full(shape_of(q) + shape_of(lined_up)[:-1], np.nan, dtype)
+        return _restore(empty, shape_of(x), axes, keepdims)
     if nan and dtype_of(x).kind == "f":
         count = count - missing.sum(axis=-1)
     if weights is None:

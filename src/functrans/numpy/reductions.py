@@ -17,6 +17,7 @@ from functrans.numpy.table import (
     implements,
     ndim_of,
     newer,
+    reduced_axes,
     refuse,
 )
 from functrans.ops import reduction
@@ -37,7 +38,9 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
     ) -> Any:
         x = as_array(a)
         if dtype is out is initial is None and where is True and type(keepdims) is bool:
-            return primitive(x, axis=axis_tuple(axis, ndim_of(x)), keepdims=keepdims)
+            ndim = ndim_of(x)
+            axes = axis_tuple(axis, ndim) if ndim else reduced_axes(axis, ndim)
+            return primitive(x, axis=axes, keepdims=keepdims)
         refuse(name, out=out)
         if dtype is not None:
             x = x.astype(np.dtype(dtype))
@@ -47,7 +50,7 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
             if fill is None:
                 raise ValueError(f"np.{name} with where= needs initial=")
             x = np.where(where, x, dtype_of(x).type(fill))
-        axes = axis_tuple(axis, ndim_of(x))
+        axes = reduced_axes(axis, ndim_of(x))
         keep = bool(given(keepdims, False))
         if initial is not None and identity is None and not _count(shape_of(x), axes):
             # Nothing to compare with: the result is `initial` itself.
@@ -55,7 +58,9 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
             shape = tuple(n for n, k in lengths if keep or k not in axes)
             return np.broadcast_to(as_array(initial).astype(dtype_of(x)), shape)
         result = primitive(x, axis=axes, keepdims=keep)
-        return result if initial is None else combine(result, initial)
+        if initial is None:
+            return result
+        return combine(result, as_array(initial).astype(dtype_of(result)))
 
     return reduce
 
@@ -217,7 +222,7 @@ def _arg(primitive: Any, name: str) -> Any:
         refuse(name, out=out)
         x = as_array(a)
         keep = bool(given(keepdims, False))
-        if axis is None:
+        if axis is None or (axis in (0, -1) and not ndim_of(x)):
             found = primitive(x.reshape(-1), axis=0, keepdims=False)
             return found.reshape((1,) * ndim_of(x)) if keep else found
         return primitive(x, axis=axis_index(axis, ndim_of(x)), keepdims=keep)

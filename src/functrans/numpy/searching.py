@@ -78,6 +78,8 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
 
 @implements(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    if dtype_of(as_array(x)).kind == "c":
+        raise TypeError("x may not be complex")
     edges, side = as_array(bins), "left" if right else "right"
     rising = searchsorted(edges, x, side)
     falling = shape_of(edges)[0] - searchsorted(edges[::-1], x, side)
@@ -228,7 +230,7 @@ def intersect1d(
 ) -> Any:
     x, y = ravel(ar1), ravel(ar2)
     _, in_x, in_y = np.intersect1d(concrete(x), concrete(y), assume_unique, return_indices=True)
-    common = take(x, in_x)
+    common = take(x, in_x).astype(np.result_type(dtype_of(x), dtype_of(y)))
     return (common, in_x, in_y) if return_indices else common
 
 

@@ -74,17 +74,20 @@ def cov(
         w = importance if w is None else w * importance
     mean, total = average(x, 1, w, returned=True)
     total = total[0]
+    factor: Any
     if w is None:
-        factor = shape_of(x)[1] - lost
+        factor = max(shape_of(x)[1] - lost, 0.0)
     elif lost == 0:
         factor = total
     elif aweights is None:
         factor = total - lost
     else:
         factor = total - lost * np.sum(w * importance) / total
+    if w is not None:
+        factor = np.maximum(factor, 0.0)
     x = x - mean[:, None]
     product = np.matmul(x, np.conj(np.transpose(x if w is None else x * w)))
-    return np.squeeze(product / np.maximum(factor, 0.0))
+    return np.squeeze(product / factor)
 
 
 def _observations(m: Any, rowvar: bool, name: str) -> Any:
@@ -260,7 +263,8 @@ def histogram2d(
     density: Any = None,
     weights: Any = None,
 ) -> Any:
-    if shape_of(as_array(x)) != shape_of(as_array(y)):
+    x, y = as_array(x), as_array(y)
+    if ndim_of(x) != 1 or shape_of(x) != shape_of(y):
         raise ValueError("x and y must have the same length.")
     if hasattr(bins, "__len__") and len(bins) not in (1, 2):
         bins = [bins, bins]  # the same edges for both

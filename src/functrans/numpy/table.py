@@ -60,6 +60,11 @@ def axis_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
     return normalize_axis_tuple(axis, ndim)
 
 
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The same for reductions by a ufunc, which take a number for an array of one."""
+    return axis_tuple(axis, ndim) if ndim or axis not in (0, -1) else ()
+
+
 def axis_index(axis: Any, ndim: int) -> int:
     """One axis as a non-negative int."""
     return int(normalize_axis_index(operator.index(axis), ndim))

@@ -17,7 +17,7 @@ from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS, UFUNCS
 from functrans.numpy import entrywise as entrywise  # fills UFUNCS
 from functrans.numpy import nanfunctions, reductions
-from functrans.numpy.table import as_array, axis_index, axis_tuple, given, ndim_of, refuse
+from functrans.numpy.table import as_array, axis_index, given, ndim_of, reduced_axes, refuse
 from functrans.ops import running
 
 _ASSOCIATIVE: frozenset[Any] = frozenset(
@@ -56,8 +56,6 @@ def reduce(
     """Combine the entries along axes by a ufunc."""
     refuse(f"{ufunc.__name__}.reduce", out=out)
     x, start = as_array(array), given(initial)
-    if not ndim_of(x) and axis in (0, -1):  # NumPy takes a number for an array of one
-        axis = ()
     known = _REDUCTIONS.get(ufunc)
     if known is not None:
         return known(x, axis, dtype, None, keepdims, initial, where)
@@ -67,7 +65,7 @@ def reduce(
         options["initial"] = np.ones((), dtype_of(as_array(start)))
     one = np.ones((1,) * ndim_of(x), dtype_of(x))
     computed = ufunc.reduce(one, axis=axis, dtype=dtype, **options).dtype
-    axes = axis_tuple(axis, ndim_of(x))
+    axes = reduced_axes(axis, ndim_of(x))
     if where is not True:
         shape = np.broadcast_shapes(shape_of(x), shape_of(where))
         x, where = np.broadcast_to(x, shape), _in_front(np.broadcast_to(where, shape), axes)
