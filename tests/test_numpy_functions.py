@@ -552,3 +552,21 @@ def test_rounding_is_that_of_numpy_on_every_side_of_the_point(decimals):
 
 def test_a_traced_array_names_its_namespace():
     assert ft.grad(lambda x: x.__array_namespace__().sum(x * x))(3.0) == 6.0
+
+
+def test_no_lanes_are_a_number_of_lanes():
+    empty = np.zeros((0, 3))
+    for function in (
+        lambda x: np.searchsorted(x, 0.5),
+        lambda x: np.searchsorted([0.0, 1.0], x),
+        np.median,
+        lambda x: np.quantile(x, [0.1, 0.3]),
+        np.maximum.accumulate,
+        np.logaddexp.reduce,
+        lambda x: np.convolve(x, [1.0, 2.0]),
+        lambda x: np.interp(x, [0.0, 1.0], [2.0, 3.0]),
+        np.nanvar,
+        np.cov,
+    ):
+        expected = np.shape(function(np.zeros(3)))
+        assert ft.vmap(function)(empty).shape == (0, *expected)

@@ -11,7 +11,7 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.shaping import nonzero
+from functrans.numpy.searching import nonzero
 from functrans.numpy.table import as_array, axis_index, implements, ndim_of
 from functrans.ops import indexing
 from functrans.transforms.batching import vmap

@@ -9,7 +9,8 @@ import numpy as np
 
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.shaping import nonzero, take
+from functrans.numpy.searching import nonzero
+from functrans.numpy.shaping import take
 from functrans.numpy.table import (
     as_array,
     axis_index,

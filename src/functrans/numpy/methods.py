@@ -87,7 +87,7 @@ for _name, _function in {
     "compress": lambda x, condition, axis=None, out=None: searching.compress(
         condition, x, axis, out
     ),
-    "nonzero": shaping.nonzero,
+    "nonzero": searching.nonzero,
     "view": _view,
     "__array_namespace__": lambda x, *, api_version=None: np,
     "to_device": lambda x, device, /, *, stream=None: x,

@@ -6,7 +6,6 @@ derivative flows through it; how far it lies between them may depend on q.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from functrans.numpy.table import (
     given,
     implements,
     known,
+    merge_axes,
     ndim_of,
     refuse,
 )
@@ -71,14 +71,6 @@ def _neighbors(method: str, count: Any, q: Any) -> tuple[Any, Any, Any]:
     return np.clip(rank, 0, last), np.clip(rank + 1, 0, last), way
 
 
-def _line_up(x: Any, axes: tuple[int, ...]) -> Any:
-    """The axes to reduce as one last axis."""
-    shape = shape_of(x)
-    rest = tuple(k for k in range(len(shape)) if k not in axes)
-    count = prod(shape[k] for k in axes)
-    return np.transpose(x, rest + axes).reshape((*(shape[k] for k in rest), count))
-
-
 def _restore(result: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: Any) -> Any:
     """Give the result, whose first axes are those of q, the lengths 1 of keepdims."""
     if not given(keepdims, False):
@@ -89,7 +81,7 @@ def _restore(result: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdim
 
 def _reduce(x: Any, q: Any, axis: Any, keepdims: Any, weights: Any, method: str, nan: bool) -> Any:
     axes = axis_tuple(axis, ndim_of(x))
-    lined_up = _line_up(x, axes)
+    lined_up = merge_axes(x, axes)
     levels = np.reshape(q, (-1,) + (1,) * (ndim_of(lined_up) - 1))
     missing = np.isnan(lined_up) if dtype_of(x).kind == "f" else np.zeros((), bool)
     count: Any = shape_of(lined_up)[-1]
@@ -102,7 +94,7 @@ def _reduce(x: Any, q: Any, axis: Any, keepdims: Any, weights: Any, method: str,
     if weights is None:
         low, high, way = _neighbors(method, count, levels)
     else:
-        shared = _line_up(spread_weights(weights, x, axes), axes)
+        shared = merge_axes(spread_weights(weights, x, axes), axes)
         low = high = _weighted_ranks(lined_up, shared, levels, missing if nan else None)
         way = None
     result = ranked(lined_up, low)
@@ -202,7 +194,7 @@ def _median(name: str, nan: bool) -> Any:
         refuse(name, out=out)
         x = as_array(a)
         axes = axis_tuple(axis, ndim_of(x))
-        lined_up = _line_up(x, axes)
+        lined_up = merge_axes(x, axes)
         count: Any = shape_of(lined_up)[-1]
         if not count:
             return _restore(np.mean(lined_up, axis=-1), shape_of(x), axes, keepdims)

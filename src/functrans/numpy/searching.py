@@ -1,4 +1,4 @@
-"""Searching, counting and partial sorting, and sets of values.
+"""Choosing, searching and partial sorting, and sets of values.
 
 Where the number of results depends on the values, they are asked for: lanes of `vmap` part, and a
 staged function raises. What is found is taken from the arrays, so it has a derivative.
@@ -6,6 +6,7 @@ staged function raises. What is found is taken from the arrays, so it has a deri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,42 @@ from functrans.core.shapes import dtype_of, shape_of
 from functrans.numpy.shaping import (
     argsort,
     concatenate,
-    nonzero,
     ravel,
     sort,
     take,
     take_along_axis,
 )
 from functrans.numpy.table import as_array, axis_index, implements, known, ndim_of, refuse
-from functrans.ops import searching
+from functrans.ops import searching, structure
+
+
+@implements(np.nonzero)
+def nonzero(a: Any) -> Any:
+    """Places, which are plain: lanes of `vmap` need to agree on them, not on the values."""
+    x = as_array(a)
+    if not ndim_of(x):
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(x).")
+    return np.asarray(concrete(x != 0)).nonzero()
+
+
+@implements(np.where)
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    if x is None and y is None:
+        return nonzero(condition)
+    operands = [
+        v if isinstance(v, (bool, int, float, complex)) else as_array(v) for v in (condition, x, y)
+    ]
+    return structure.where(*operands)
+
+
+@implements(np.select)
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    result = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = where(condition, choice, result)
+    return result
 
 
 @implements(np.flatnonzero)

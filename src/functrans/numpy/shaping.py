@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -471,32 +470,3 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
         x, axis = ravel(x), -1
     axis = axis_index(axis, ndim_of(x))
     return take_along_axis(x, argsort(x, axis, kind, stable=stable), axis)
-
-
-@implements(np.nonzero)
-def nonzero(a: Any) -> Any:
-    """Places, which are plain: lanes of `vmap` need to agree on them, not on the values."""
-    x = as_array(a)
-    if not ndim_of(x):
-        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(x).")
-    return np.asarray(concrete(x != 0)).nonzero()
-
-
-@implements(np.where)
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    if x is None and y is None:
-        return nonzero(condition)
-    operands = [
-        v if isinstance(v, (bool, int, float, complex)) else as_array(v) for v in (condition, x, y)
-    ]
-    return structure.where(*operands)
-
-
-@implements(np.select)
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    if len(condlist) != len(choicelist):
-        raise ValueError("list of cases must be same length as list of conditions")
-    result = default
-    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        result = where(condition, choice, result)
-    return result

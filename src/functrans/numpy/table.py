@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -83,6 +84,14 @@ def known(value: Any) -> Any:
         return concrete(value)
     except errors.StagingError:
         return None
+
+
+def merge_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """The given axes of an array as one last axis."""
+    shape = shape_of(x)
+    rest = tuple(k for k in range(len(shape)) if k not in axes)
+    count = prod(shape[k] for k in axes)
+    return np.transpose(x, rest + axes).reshape((*(shape[k] for k in rest), count))
 
 
 def refuse(name: str, **options: Any) -> None:

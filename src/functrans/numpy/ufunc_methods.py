@@ -7,7 +7,6 @@ along the axis: by halves if it is associative, which takes log n steps, else fr
 from __future__ import annotations
 
 from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,15 @@ from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS, UFUNCS
 from functrans.numpy import entrywise as entrywise  # fills UFUNCS
 from functrans.numpy import nanfunctions, reductions
-from functrans.numpy.table import as_array, axis_index, given, ndim_of, reduced_axes, refuse
+from functrans.numpy.table import (
+    as_array,
+    axis_index,
+    given,
+    merge_axes,
+    ndim_of,
+    reduced_axes,
+    refuse,
+)
 from functrans.ops import running
 
 _ASSOCIATIVE: frozenset[Any] = frozenset(
@@ -91,16 +98,13 @@ def reduce(
 
 def _in_front(x: Any, axes: tuple[int, ...]) -> Any:
     """The axes to combine as one first axis."""
-    shape = shape_of(x)
-    rest = tuple(k for k in range(len(shape)) if k not in axes)
-    count = prod(shape[k] for k in axes)
-    return np.transpose(x, axes + rest).reshape((count, *(shape[k] for k in rest)))
+    return np.moveaxis(merge_axes(x, axes), -1, 0)
 
 
 def _fold(ufunc: Any, x: Any, start: Any, where: Any) -> Any:
-    first, shape = (0, shape_of(x)[1:]) if start is not None else (1, ())
-    result = x[0] if start is None else np.broadcast_to(start, shape)
-    for k in range(first, shape_of(x)[0]):
+    begun = start is None
+    result = x[0] if begun else np.broadcast_to(start, shape_of(x)[1:])
+    for k in range(begun, shape_of(x)[0]):
         combined = ufunc(result, x[k])
         result = combined if where is True else np.where(where[k], combined, result)
     return result
@@ -108,9 +112,8 @@ def _fold(ufunc: Any, x: Any, start: Any, where: Any) -> Any:
 
 def _fold_by_halves(ufunc: Any, x: Any, start: Any, where: Any) -> Any:
     if where is not True:  # without an identity, `start` itself does not change the result
-        x = np.where(
-            where, x, start if ufunc.identity is None else dtype_of(x).type(ufunc.identity)
-        )
+        neutral = start if ufunc.identity is None else ufunc.identity
+        x = np.where(where, x, as_array(neutral).astype(dtype_of(x)))
     while shape_of(x)[0] > 1:
         half, odd = divmod(shape_of(x)[0], 2)
         pairs = ufunc(x[: 2 * half : 2], x[1 : 2 * half : 2])

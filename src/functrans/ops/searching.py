@@ -11,21 +11,13 @@ from functrans.core.shapes import ArraySpec, shape_of
 from functrans.ops.families import batch_shifting
 
 
-def _each_lane(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
-    """The batching rule where NumPy has none: one call for each lane."""
-    lanes = [
-        primitive(
-            *(a[k] if mapped else a for a, mapped in zip(args, batched, strict=True)), **params
-        )
-        for k in range(size)
-    ]
-    return np.stack(lanes)
-
-
 def _searchsorted_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
-    if batched[0] or not size:
-        return _each_lane(primitive, args, batched, size, params)
-    return primitive(*args, **params)  # all lanes look in the same array
+    (a, v), (a_mapped, v_mapped) = args, batched
+    if not a_mapped:
+        return primitive(a, v, **params)  # all lanes look in the same array
+    if not size:
+        return np.zeros((0, *shape_of(v)[v_mapped:]), np.intp)
+    return np.stack([primitive(a[k], v[k] if v_mapped else v, **params) for k in range(size)])
 
 
 searchsorted = Primitive(
