@@ -101,7 +101,7 @@ def block(arrays: Any) -> Any:
         x = as_array(part)
         return x.reshape((1,) * (ndim - ndim_of(x)) + shape_of(x))
 
-    return join(arrays, 0)
+    return join(arrays, 0) if depth else as_array(arrays).copy()
 
 
 def _depth(arrays: Any) -> int:

@@ -123,7 +123,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         x.reshape(tuple(-1 if k == axis else 1 for k in range(count)))
         for x, axis in zip(vectors, axes, strict=True)
     )
-    return lined_up if sparse else np.broadcast_arrays(*lined_up)
+    grids = lined_up if sparse else np.broadcast_arrays(*lined_up)
+    return tuple(grid.copy() for grid in grids) if copy else tuple(grids)
 
 
 @implements(np.ix_)

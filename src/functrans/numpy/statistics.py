@@ -35,7 +35,7 @@ def average(
         if known(np.any(total == 0)):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
         mean = (x * w).sum(axis=axis, dtype=dtype, keepdims=keep) / total
-    return (mean, np.broadcast_to(total, shape_of(mean))) if returned else mean
+    return (mean, np.broadcast_to(total, shape_of(mean)).copy()) if returned else mean
 
 
 def _size(x: Any) -> int:
