@@ -444,7 +444,7 @@ def test_views_between_complex_and_real():
     z = x.view(complex)
     assert_trees_close(ft.vjp(lambda v: v.view(float), z)[0], x, dtypes=True)
     assert ft.grad(lambda v: np.sum(v.view(complex)[:, 1]).imag)(x).tolist() == [[0, 0, 0, 1]]
-    with pytest.raises(TypeError, match="cannot be viewed"):
+    with pytest.raises(TypeError, match="bytes of an array as another type"):
         ft.grad(lambda v: v.view(np.int64).sum())(x)
 
 

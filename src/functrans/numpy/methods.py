@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import errors
 from functrans.core.tracer import ArrayTracer, install_method
 from functrans.numpy import creation, entrywise, products, reductions, searching, shaping
 from functrans.ops import structure
@@ -43,11 +44,14 @@ def _view(x: Any, dtype: Any = None) -> Any:
     """The same numbers; complex ones as pairs of real ones, and back. Bits have no derivative."""
     wanted = x.dtype if dtype is None else np.dtype(dtype)
     if wanted == x.dtype:
-        return x
+        return x[...]
     narrow, wide = sorted((wanted, x.dtype), key=lambda each: each.itemsize)
     pairs = (np.dtype(np.float32), np.dtype(np.complex64)), (np.dtype(float), np.dtype(complex))
     if (narrow, wide) not in pairs or not x.shape:
-        raise TypeError(f"a traced array of dtype {x.dtype} cannot be viewed as {wanted}")
+        raise errors.MissingRuleError(
+            f"x.view({dtype!r}) reads the bytes of an array as another type, which has no "
+            f"derivative, at {errors.user_location()}. Use x.astype to convert the values."
+        )
     *lead, last = x.shape
     if wanted == narrow:
         return np.stack([x.real, x.imag], axis=-1).reshape((*lead, 2 * last))
