@@ -570,3 +570,15 @@ def test_no_lanes_are_a_number_of_lanes():
     ):
         expected = np.shape(function(np.zeros(3)))
         assert ft.vmap(function)(empty).shape == (0, *expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [np.mean, np.max, np.min, np.prod, np.sum, np.average, np.median, np.nanmax, np.ptp, np.var],
+)
+def test_a_python_number_is_reduced_to_itself(function):
+    slope = 0.0 if function in (np.ptp, np.var) else 1.0
+    assert ft.grad(lambda x: function(x))(0.5) == slope
+    assert ft.jvp(lambda x: function(x), (0.5,), (2.0,)) == (function(0.5), 2 * slope)
+    options = {} if function in (np.average, np.median) else {"keepdims": True}
+    assert ft.grad(lambda x: np.sum(function(x, **options)))(0.5) == slope

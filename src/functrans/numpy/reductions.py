@@ -39,9 +39,12 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
         x = as_array(a)
         if dtype is out is initial is None and where is True and type(keepdims) is bool:
             ndim = ndim_of(x)
-            axes = axis_tuple(axis, ndim) if ndim else reduced_axes(axis, ndim)
-            return primitive(x, axis=axes, keepdims=keepdims)
+            if ndim:
+                return primitive(x, axis=axis_tuple(axis, ndim), keepdims=keepdims)
+            return primitive(_scalar(x), axis=reduced_axes(axis, ndim), keepdims=keepdims)
         refuse(name, out=out)
+        if not ndim_of(x):
+            x = _scalar(x)
         if dtype is not None:
             x = x.astype(np.dtype(dtype))
         where, initial = given(where, True), given(initial)
@@ -63,6 +66,11 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
         return combine(result, as_array(initial).astype(dtype_of(result)))
 
     return reduce
+
+
+def _scalar(x: Any) -> Any:
+    """A Python number, traced or not, as one of NumPy, which has a shape and a dtype."""
+    return x.astype(dtype_of(x))
 
 
 def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
@@ -137,9 +145,13 @@ def mean(
 ) -> Any:
     if dtype is out is None and where is True and keepdims is False and isinstance(a, Tracer):
         ndim = len(a.shape)  # type: ignore[attr-defined]
+        if not ndim:
+            a = _scalar(a)
         axes = tuple(range(ndim)) if axis is None else axis_tuple(axis, ndim)
         return a.interpreter.process(reduction.mean, (a,), {"axis": axes, "keepdims": False})
     x = as_array(a)
+    if not ndim_of(x):
+        x = _scalar(x)
     where = given(where, True)
     if dtype is not None:
         x = x.astype(np.dtype(dtype))
