@@ -106,14 +106,14 @@ class Case:
 CASES: list[Case] = []
 
 
-def add(name, function, shapes, *domains, **facts):
+def add(name, function, shapes, *domains, table=CASES, **facts):
     """Enter a case; `shapes` is a strategy or a tuple of fixed shapes; domains default to Reals."""
     if isinstance(shapes, tuple):
         domains = domains or (Reals(),) * len(shapes)
         shapes = st.just(shapes)
     if facts.get("linear"):
         facts = {"analytic": True, "complexes": True} | facts
-    CASES.append(Case(name, function, shapes, domains or (Reals(),), **facts))
+    table.append(Case(name, function, shapes, domains or (Reals(),), **facts))
 
 
 def sides(count, low=1, high=3):

@@ -1366,7 +1366,7 @@ def test_a_functrans_error_leaves_no_state_behind():
         lambda: grad(np.sum)(np.arange(3)),
         lambda: vmap(lambda x: np.array([x]))(THREE),
         lambda: make_graph(lambda x: x if x > 0 else -x)(1.0),
-        lambda: vjp(lambda x: np.interp(x, x, x), THREE),
+        lambda: vjp(lambda x: np.is_busday(x), THREE),
     ):
         with pytest.raises(errors.FunctransError):
             call()

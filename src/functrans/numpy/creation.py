@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer, running_interpreters
+from functrans.core.dispatch import Tracer, concrete, running_interpreters
 from functrans.core.evaluate import open_array
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.table import as_array, holds_tracer, implements
+from functrans.numpy.table import as_array, holds_tracer, implements, newer
 from functrans.ops import access, structure
 
 
@@ -57,7 +57,7 @@ def _like(make: Any, make_like: Any) -> Any:
     """np.zeros_like and its kin: an array with the shape and dtype of a traced one."""
 
     def like(
-        prototype: Any,
+        a: Any,
         dtype: Any = None,
         order: Any = "K",
         subok: Any = True,
@@ -65,10 +65,10 @@ def _like(make: Any, make_like: Any) -> Any:
         *,
         device: Any = None,
     ) -> Any:
-        wanted = dtype_of(prototype) if dtype is None else dtype
-        if shape is None and (held := access.layout(prototype)) is not None:
+        wanted = dtype_of(a) if dtype is None else dtype
+        if shape is None and (held := access.layout(a)) is not None:
             return open_array(make_like(held, dtype=wanted, order=order))
-        return open_array(make(shape_of(prototype) if shape is None else shape, dtype=wanted))
+        return open_array(make(shape_of(a) if shape is None else shape, dtype=wanted))
 
     return like
 
@@ -220,6 +220,28 @@ def array_repr(arr: Any, *args: Any, **kwargs: Any) -> Any:
 @implements(np.array_str)
 def array_str(a: Any, *args: Any, **kwargs: Any) -> Any:
     return str(a)
+
+
+@implements(np.array2string)
+def array2string(a: Any, *args: Any, **kwargs: Any) -> Any:
+    return str(a)
+
+
+@implements(*newer("astype"))
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    return x.astype(np.dtype(dtype))
+
+
+@implements(np.min_scalar_type)
+def min_scalar_type(a: Any, /) -> Any:
+    """For an array its dtype; for a scalar it depends on the value."""
+    return np.min_scalar_type(np.empty(1, dtype_of(a)) if shape_of(a) else concrete(a))
+
+
+@implements(np.shares_memory, np.may_share_memory)
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> Any:
+    """Traced values are never changed in place, so only a value itself is its own memory."""
+    return a is b
 
 
 # Constructors for functrans.numpy.

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of
 from functrans.core.tracer import UFUNCS, install_method
 from functrans.core.views import link
 from functrans.numpy import creation
 from functrans.numpy.table import as_array, given, implements, refuse
 from functrans.ops import access, elementwise, structure
+from functrans.ops.families import constant
+from functrans.ops.special import bessel_i
 
 
 def _is_zero(value: Any, other: Any) -> bool:
@@ -54,13 +58,22 @@ def _frexp(x: Any) -> Any:
     return np.ldexp(x, -power), power
 
 
+def _modf(x: Any) -> Any:
+    if dtype_of(x).kind != "f":
+        x = x.astype(np.modf(np.ones((), dtype_of(x)))[0].dtype)
+    whole = np.trunc(x)
+    return np.where(np.isinf(x), 0, x - np.where(np.isinf(x), 0, whole)), whole
+
+
 UFUNCS[np.frexp] = _frexp
-UFUNCS[np.modf] = lambda x: (x - np.trunc(x), np.trunc(x))
+UFUNCS[np.modf] = _modf
 install_method("__divmod__", _divmod)
 install_method("__rdivmod__", lambda x, y: _divmod(y, x))
 
 
 def _conjugate(x: Any) -> Any:
+    if dtype_of(x).kind == "b":
+        return x.astype(np.int8)
     return structure.conjugate(x) if dtype_of(x).kind == "c" else x.snapshot()
 
 
@@ -117,12 +130,18 @@ def clip(
 @implements(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     refuse("round", out=out)
-    if dtype_of(a).kind in "biu" and decimals >= 0:
-        return creation.copy(a)
+    x = as_array(a)
+    kind = dtype_of(x).kind
+    if kind in "iu" and decimals >= 0:
+        return creation.copy(x)
+    if kind == "c":
+        return round_(x.real, decimals) + 1j * round_(x.imag, decimals)
     if decimals == 0:
-        return np.rint(as_array(a))
-    scale = 10.0**decimals
-    return np.rint(as_array(a) * scale) / scale
+        return np.rint(x)
+    # A power of ten is exact, its inverse is not.
+    scale = 10.0 ** abs(decimals)
+    rounded = np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale
+    return rounded.astype(dtype_of(x)) if kind in "iu" else rounded
 
 
 @implements(np.fix)
@@ -137,6 +156,9 @@ def nan_to_num(
 ) -> Any:
     if dtype_of(x).kind in "biu":
         return creation.copy(x)
+    if dtype_of(x).kind == "c":
+        real, imag = (nan_to_num(part, copy, nan, posinf, neginf) for part in (x.real, x.imag))
+        return real + 1j * imag
     limits = np.finfo(dtype_of(x))
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
@@ -144,12 +166,29 @@ def nan_to_num(
     return np.where(finite == np.inf, high, np.where(finite == -np.inf, low, finite))
 
 
+# sin(y)/y = 1 - y^2/3! + y^4/5! - ...
+_SINC_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(12)]
+
+
 @implements(np.sinc)
 def sinc(x: Any) -> Any:
     y = np.pi * as_array(x)
-    safe = np.where(y == 0, 1.0, y)
-    # sin(y)/y = 1 - y^2/6 + ... near 0, so that its derivatives there are right too.
-    return np.where(y == 0, 1 - y * y / 6, np.sin(safe) / safe)
+    near = abs(y) < 1
+    # Near 0 the series, so that derivatives of every order are right and lose no digits there.
+    square = np.where(near, y * y, 0)
+    series: Any = 0.0
+    for coefficient in reversed(_SINC_SERIES):
+        series = series * square + coefficient
+    far = np.where(near, 1.0, y)
+    return np.where(near, series, np.sin(far) / far)
+
+
+@implements(np.i0)
+def i0(x: Any) -> Any:
+    values = as_array(x)
+    if dtype_of(values).kind == "c":
+        raise TypeError("i0 not supported for complex values")
+    return bessel_i(0)(values if dtype_of(values).kind == "f" else values.astype(np.float64))
 
 
 @implements(np.isclose)
@@ -171,3 +210,47 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
         return False
     equal = x == y
     return bool(np.all(equal | (np.isnan(x) & np.isnan(y)) if equal_nan else equal))
+
+
+@implements(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> Any:
+    x, y = as_array(a1), as_array(a2)
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return False
+    return bool(np.all(x == y))
+
+
+@implements(np.isreal)
+def isreal(x: Any) -> Any:
+    return imag(as_array(x)) == 0
+
+
+@implements(np.iscomplex)
+def iscomplex(x: Any) -> Any:
+    return imag(as_array(x)) != 0
+
+
+@implements(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Any:
+    refuse("isposinf", out=out)
+    return np.isinf(x) & ~np.signbit(x)
+
+
+@implements(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Any:
+    refuse("isneginf", out=out)
+    return np.isinf(x) & np.signbit(x)
+
+
+@implements(np.real_if_close)
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    x = as_array(a)
+    if dtype_of(x).kind != "c":
+        return x
+    limit = tol * np.finfo(dtype_of(x)).eps if tol > 1 else tol
+    return x.real if concrete(np.all(abs(x.imag) < limit)) else x
+
+
+constant(np.bitwise_count, 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.tracer import ArrayTracer, install_method
-from functrans.numpy import creation, entrywise, products, reductions, shaping
+from functrans.numpy import creation, entrywise, products, reductions, searching, shaping
 from functrans.ops import structure
 
 
@@ -43,12 +43,24 @@ def _astype(
 
 
 def _view(x: Any, dtype: Any = None) -> Any:
-    if dtype is not None and np.dtype(dtype) != x.dtype:
+    """The same numbers; complex ones as pairs of real ones, and back. Bits have no derivative."""
+    wanted = x.dtype if dtype is None else np.dtype(dtype)
+    if wanted == x.dtype:
+        return x[...]
+    narrow, wide = sorted((wanted, x.dtype), key=lambda each: each.itemsize)
+    pairs = (np.dtype(np.float32), np.dtype(np.complex64)), (np.dtype(float), np.dtype(complex))
+    if (narrow, wide) not in pairs or not x.shape:
         raise errors.MissingRuleError(
             f"x.view({dtype!r}) reads the bytes of an array as another type, which has no "
             f"derivative, at {errors.user_location()}. Use x.astype to convert the values."
         )
-    return x[...]
+    *lead, last = x.shape
+    if wanted == narrow:
+        return np.stack([x.real, x.imag], axis=-1).reshape((*lead, 2 * last))
+    if last % 2:
+        raise ValueError("the last axis must have an even length to be viewed as complex")
+    parts = x.reshape((*lead, last // 2, 2))
+    return (parts[..., 0] + 1j * parts[..., 1]).astype(wide)
 
 
 for _name, _function in {
@@ -75,6 +87,16 @@ for _name, _function in {
     "repeat": shaping.repeat,
     "take": shaping.take,
     "argsort": shaping.argsort,
+    "argpartition": searching.argpartition,
+    "searchsorted": searching.searchsorted,
+    "choose": searching.choose,
+    "compress": lambda x, condition, axis=None, out=None: searching.compress(
+        condition, x, axis, out
+    ),
+    "nonzero": searching.nonzero,
+    "view": _view,
+    "__array_namespace__": lambda x, *, api_version=None: np,
+    "to_device": lambda x, device, /, *, stream=None: x,
     "diagonal": shaping.diagonal,
     "trace": shaping.trace,
     "dot": products.dot,
@@ -89,7 +111,6 @@ for _name, _function in {
     "__trunc__": lambda x: int(np.trunc(x)),
     "conj": lambda x: np.conjugate(x),
     "conjugate": lambda x: np.conjugate(x),
-    "view": _view,
     "copy": lambda x, order="C": creation.copy(x, order),
     "__contains__": lambda x, value: bool(np.any(x == value)),
 }.items():
@@ -98,5 +119,6 @@ for _name, _function in {
 for _name, _get in {
     "T": shaping.transpose,
     "mT": shaping.matrix_transpose,
+    "device": lambda x: "cpu",
 }.items():
     setattr(ArrayTracer, _name, property(_get))

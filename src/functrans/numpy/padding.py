@@ -65,10 +65,9 @@ def _pad_by_position(x: Any, axis: int, width: tuple[int, int], mode: str, odd: 
     if not odd:
         return padded
     if max(width) > n - (mode == "reflect"):
-        raise errors.MissingRuleError(
-            "np.pad with reflect_type='odd' and more padding than entries has no rule for traced "
-            f"values, at {errors.user_location()}. Pad in several steps."
-        )
+        # Mirrored more than once: padding is linear, so NumPy pads the unit vectors.
+        units = np.pad(np.eye(n, dtype=dtype_of(x)), (width, (0, 0)), mode, reflect_type="odd")  # type: ignore[call-overload]
+        return np.moveaxis(np.tensordot(units, x, (1, axis)), 0, axis)
     before = width[0]
     left = 2 * _along(x, axis, 0, 1) - _along(padded, axis, 0, before)
     right = 2 * _along(x, axis, n - 1, n) - _along(padded, axis, before + n, None)

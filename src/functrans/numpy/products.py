@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.shapes import shape_of
+from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.views import link
 from functrans.numpy.table import as_array, axis_tuple, implements, ndim_of, refuse
 from functrans.ops import access, contraction
@@ -69,9 +69,12 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 @implements(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    refuse("einsum", out=out, dtype=options.get("dtype"))
+    refuse("einsum", out=out)
     subscripts, arrays = contraction.canonical_subscripts(operands)
-    out = contraction.einsum(*map(as_array, arrays), subscripts=subscripts)
+    arrays, dtype = [as_array(array) for array in arrays], options.get("dtype")
+    if dtype is not None:
+        arrays = [array.astype(np.dtype(dtype)) for array in arrays]
+    out = contraction.einsum(*arrays, subscripts=subscripts)
     letters, kept = subscripts.split("->")
     if len(arrays) == 1 and set(letters) == set(kept):  # nothing is added up: NumPy gives a view
         places = np.arange(np.size(arrays[0])).reshape(shape_of(arrays[0]))
@@ -89,3 +92,35 @@ def kron(a: Any, b: Any) -> Any:
     x_wide = x.reshape(tuple(n for length in x_shape for n in (length, 1)))
     y_wide = y.reshape(tuple(n for length in y_shape for n in (1, length)))
     return (x_wide * y_wide).reshape(tuple(m * n for m, n in zip(x_shape, y_shape, strict=True)))
+
+
+@implements(np.einsum_path)
+def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
+    subscripts, arrays = contraction.canonical_subscripts(operands)
+    empty = [np.broadcast_to(np.zeros(()), shape_of(array)) for array in arrays]
+    return np.einsum_path(subscripts, *empty, optimize=optimize)
+
+
+@implements(np.cross)
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = np.moveaxis(as_array(a), axisa, -1), np.moveaxis(as_array(b), axisb, -1)
+    lengths = {shape_of(x)[-1], shape_of(y)[-1]}
+    if not lengths <= {2, 3}:
+        raise ValueError("incompatible dimensions for cross product (dimension must be 2 or 3)")
+    if lengths == {2}:  # the third component alone
+        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
+    x, y = _in_space(x), _in_space(y)
+    after, before = [1, 2, 0], [2, 0, 1]
+    product = x[..., after] * y[..., before] - x[..., before] * y[..., after]
+    return np.moveaxis(product, -1, axisc)
+
+
+def _in_space(x: Any) -> Any:
+    """A vector of the plane has a third component of 0."""
+    if shape_of(x)[-1] == 3:
+        return x
+    return np.concatenate([x, np.zeros((*shape_of(x)[:-1], 1), dtype_of(x))], axis=-1)

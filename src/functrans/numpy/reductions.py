@@ -8,7 +8,6 @@ import numpy as np
 
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.core.tracer import FUNCTIONS
 from functrans.numpy.table import (
     as_array,
     axis_index,
@@ -16,6 +15,8 @@ from functrans.numpy.table import (
     given,
     implements,
     ndim_of,
+    newer,
+    reduced_axes,
     refuse,
 )
 from functrans.ops import reduction
@@ -36,8 +37,13 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
     ) -> Any:
         x = as_array(a)
         if dtype is out is initial is None and where is True and type(keepdims) is bool:
-            return primitive(x, axis=axis_tuple(axis, ndim_of(x)), keepdims=keepdims)
+            ndim = ndim_of(x)
+            if ndim:
+                return primitive(x, axis=axis_tuple(axis, ndim), keepdims=keepdims)
+            return primitive(_scalar(x), axis=reduced_axes(axis, ndim), keepdims=keepdims)
         refuse(name, out=out)
+        if not ndim_of(x):
+            x = _scalar(x)
         if dtype is not None:
             x = x.astype(np.dtype(dtype))
         where, initial = given(where, True), given(initial)
@@ -46,16 +52,24 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
             if fill is None:
                 raise ValueError(f"np.{name} with where= needs initial=")
             x = np.where(where, x, dtype_of(x).type(fill))
-        axes = axis_tuple(axis, ndim_of(x))
+        axes = reduced_axes(axis, ndim_of(x))
         keep = bool(given(keepdims, False))
         if initial is not None and identity is None and not _count(shape_of(x), axes):
             # Nothing to compare with: the result is `initial` itself.
-            shape = tuple(n for k, n in enumerate(shape_of(x)) if k not in axes)
-            return np.broadcast_to(initial, shape)
+            lengths = [(1 if k in axes else n, k) for k, n in enumerate(shape_of(x))]
+            shape = tuple(n for n, k in lengths if keep or k not in axes)
+            return np.broadcast_to(as_array(initial).astype(dtype_of(x)), shape)
         result = primitive(x, axis=axes, keepdims=keep)
-        return result if initial is None else combine(result, initial)
+        if initial is None:
+            return result
+        return combine(result, as_array(initial).astype(dtype_of(result)))
 
     return reduce
+
+
+def _scalar(x: Any) -> Any:
+    """A Python number, traced or not, as one of NumPy, which has a shape and a dtype."""
+    return x.astype(dtype_of(x))
 
 
 def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
@@ -67,10 +81,10 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 
 sum = _reduce(reduction.sum, "sum", 0, np.add)
 prod = _reduce(reduction.prod, "prod", 1, np.multiply)
-_max = _reduce(reduction.max, "max", None, np.maximum)
-_min = _reduce(reduction.min, "min", None, np.minimum)
-_any = _reduce(reduction.any, "any", False, np.logical_or)
-_all = _reduce(reduction.all, "all", True, np.logical_and)
+reduce_max = _reduce(reduction.max, "max", None, np.maximum)
+reduce_min = _reduce(reduction.min, "min", None, np.minimum)
+reduce_any = _reduce(reduction.any, "any", False, np.logical_or)
+reduce_all = _reduce(reduction.all, "all", True, np.logical_and)
 implements(np.sum)(sum)
 implements(np.prod)(prod)
 
@@ -84,7 +98,7 @@ def max(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    return _max(a, axis, None, out, keepdims, initial, where)
+    return reduce_max(a, axis, None, out, keepdims, initial, where)
 
 
 @implements(np.min, np.amin)
@@ -96,37 +110,21 @@ def min(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    return _min(a, axis, None, out, keepdims, initial, where)
+    return reduce_min(a, axis, None, out, keepdims, initial, where)
 
 
 @implements(np.any)
 def any(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
-    return _any(a, axis, None, out, keepdims, None, where)
+    return reduce_any(a, axis, None, out, keepdims, None, where)
 
 
 @implements(np.all)
 def all(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
-    return _all(a, axis, None, out, keepdims, None, where)
-
-
-for _ufunc, _reduction in (
-    (np.add, sum),
-    (np.multiply, prod),
-    (np.maximum, _max),
-    (np.minimum, _min),
-    (np.logical_or, _any),
-    (np.logical_and, _all),
-):
-    # ufunc.reduce is over axis 0 unless told otherwise.
-    FUNCTIONS[_ufunc, "reduce"] = (
-        lambda a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=True, f=_reduction: (
-            f(a, axis, dtype, out, keepdims, initial, where)
-        )
-    )
+    return reduce_all(a, axis, None, out, keepdims, None, where)
 
 
 @implements(np.count_nonzero)
@@ -146,9 +144,13 @@ def mean(
 ) -> Any:
     if dtype is out is None and where is True and keepdims is False and isinstance(a, Tracer):
         ndim = len(a.shape)  # type: ignore[attr-defined]
+        if not ndim:
+            a = _scalar(a)
         axes = tuple(range(ndim)) if axis is None else axis_tuple(axis, ndim)
         return a.interpreter.process(reduction.mean, (a,), {"axis": axes, "keepdims": False})
     x = as_array(a)
+    if not ndim_of(x):
+        x = _scalar(x)
     where = given(where, True)
     if dtype is not None:
         x = x.astype(np.dtype(dtype))
@@ -191,17 +193,14 @@ def var(
     )
     total = sum(squares, axis, keepdims=keepdims, where=where)
     if where is True:
-        return total / _above_zero(_count(shape_of(x), axis_tuple(axis, ndim_of(x))) - lost)
+        left = _count(shape_of(x), axis_tuple(axis, ndim_of(x))) - lost
+        # With more degrees of freedom taken than there are, NumPy divides by 0.
+        return total / dtype_of(total).type(left if left > 0 else 0)
     count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
     return total / (count - lost).astype(dtype_of(total))
 
 
 _mean = mean
-
-
-def _above_zero(count: Any) -> Any:
-    """NumPy divides by 0 when more degrees of freedom are taken than there are; the result is nan."""
-    return count if count > 0 else np.float64(0)
 
 
 @implements(np.std)
@@ -234,7 +233,7 @@ def _arg(primitive: Any, name: str) -> Any:
         refuse(name, out=out)
         x = as_array(a)
         keep = bool(given(keepdims, False))
-        if axis is None:
+        if axis is None or (axis in (0, -1) and not ndim_of(x)):
             found = primitive(x.reshape(-1), axis=0, keepdims=False)
             return found.reshape((1,) * ndim_of(x)) if keep else found
         return primitive(x, axis=axis_index(axis, ndim_of(x)), keepdims=keep)
@@ -246,7 +245,7 @@ argmax = implements(np.argmax)(_arg(reduction.argmax, "argmax"))
 argmin = implements(np.argmin)(_arg(reduction.argmin, "argmin"))
 
 
-def _running(primitive: Any, name: str) -> Any:
+def running(primitive: Any, name: str) -> Any:
     def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         refuse(name, out=out)
         x = as_array(a)
@@ -259,11 +258,40 @@ def _running(primitive: Any, name: str) -> Any:
     return run
 
 
-cumsum = implements(np.cumsum)(_running(reduction.cumsum, "cumsum"))
-cumprod = implements(np.cumprod)(_running(reduction.cumprod, "cumprod"))
-FUNCTIONS[np.add, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumsum(
-    a, axis, dtype, out
-)
-FUNCTIONS[np.multiply, "accumulate"] = lambda a, axis=0, dtype=None, out=None: cumprod(
-    a, axis, dtype, out
-)
+cumsum = implements(np.cumsum)(running(reduction.cumsum, "cumsum"))
+cumprod = implements(np.cumprod)(running(reduction.cumprod, "cumprod"))
+
+
+def _cumulative(run: Any, first: int) -> Any:
+    """The array API's running sum and product, which may begin with what they start from."""
+
+    def cumulative(
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        include_initial: bool = False,
+    ) -> Any:
+        array = as_array(x)
+        if not ndim_of(array):
+            array = array.reshape(1)
+        if axis is None:
+            if ndim_of(array) > 1:
+                raise ValueError(
+                    "For arrays which have more than one dimension ``axis`` argument is required."
+                )
+            axis = 0
+        axis = axis_index(axis, ndim_of(array))
+        result = run(array, axis, dtype, out)
+        if not include_initial:
+            return result
+        shape = tuple(1 if k == axis else n for k, n in enumerate(shape_of(result)))
+        return np.concatenate([np.full(shape, first, dtype_of(result)), result], axis=axis)
+
+    return cumulative
+
+
+cumulative_sum = implements(*newer("cumulative_sum"))(_cumulative(cumsum, 0))
+cumulative_prod = implements(*newer("cumulative_prod"))(_cumulative(cumprod, 1))

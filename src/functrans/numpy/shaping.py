@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from functrans.numpy.table import (
     axis_tuple,
     implements,
     ndim_of,
+    newer,
     refuse,
     static_ints,
 )
@@ -234,21 +234,19 @@ def column_stack(tup: Any) -> Any:
     return concatenate([reshape(a, (-1, 1)) if ndim_of(a) < 2 else a for a in parts], 1)
 
 
-@implements(np.split)
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    x = as_array(ary)
-    axis = axis_index(axis, ndim_of(x))
-    # NumPy itself says where the cuts are.
-    pieces = np.split(np.arange(shape_of(x)[axis]), indices_or_sections)
-    return [_cut(x, axis, piece) for piece in pieces]
+def _splitter(numpy_split: Any) -> Any:
+    def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+        x = as_array(ary)
+        axis = axis_index(axis, ndim_of(x))
+        # NumPy itself says where the cuts are.
+        pieces = numpy_split(np.arange(shape_of(x)[axis]), indices_or_sections)
+        return [_cut(x, axis, piece) for piece in pieces]
+
+    return implements(numpy_split)(split)
 
 
-@implements(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    x = as_array(ary)
-    axis = axis_index(axis, ndim_of(x))
-    pieces = np.array_split(np.arange(shape_of(x)[axis]), indices_or_sections)
-    return [_cut(x, axis, piece) for piece in pieces]
+split = _splitter(np.split)
+array_split = _splitter(np.array_split)
 
 
 def _cut(x: Any, axis: int, piece: Any) -> Any:
@@ -271,7 +269,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> Any:
     return split(ary, indices_or_sections, 2)
 
 
-@implements(np.unstack)
+@implements(*newer("unstack"))
 def unstack(x: Any, /, *, axis: int = 0) -> Any:
     return tuple(moveaxis(x, axis, 0))
 
@@ -489,23 +487,3 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
         x, axis = ravel(x), -1
     axis = axis_index(axis, ndim_of(x))
     return take_along_axis(x, argsort(x, axis, kind, stable=stable), axis)
-
-
-@implements(np.where)
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    if x is None and y is None:
-        return np.nonzero(np.asarray(concrete(condition)))
-    operands = [
-        v if isinstance(v, (bool, int, float, complex)) else as_array(v) for v in (condition, x, y)
-    ]
-    return structure.where(*operands)
-
-
-@implements(np.select)
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    if len(condlist) != len(choicelist):
-        raise ValueError("list of cases must be same length as list of conditions")
-    result = default
-    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        result = where(condition, choice, result)
-    return result

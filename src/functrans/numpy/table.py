@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +27,11 @@ def implements(*numpy_functions: Any) -> Callable[[_Function], _Function]:
         return function
 
     return register
+
+
+def newer(name: str) -> tuple[Any, ...]:
+    """For `implements`: a function that not every supported version of NumPy has, if this one does."""
+    return (getattr(np, name),) if hasattr(np, name) else ()
 
 
 def as_array(x: Any) -> Any:
@@ -53,6 +59,11 @@ def axis_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
     return normalize_axis_tuple(axis, ndim)
 
 
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The same for reductions by a ufunc, which take a number for an array of one."""
+    return axis_tuple(axis, ndim) if ndim or axis not in (0, -1) else ()
+
+
 def axis_index(axis: Any, ndim: int) -> int:
     """One axis as a non-negative int."""
     return int(normalize_axis_index(operator.index(axis), ndim))
@@ -63,6 +74,22 @@ def static_ints(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return tuple(int(concrete(v)) for v in value)
     return concrete(value)
+
+
+def known(value: Any) -> Any:
+    """A plain value to check, or None where values are not known because a function is staged."""
+    try:
+        return concrete(value)
+    except errors.StagingError:
+        return None
+
+
+def merge_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """The given axes of an array as one last axis."""
+    shape = shape_of(x)
+    rest = tuple(k for k in range(len(shape)) if k not in axes)
+    count = prod(shape[k] for k in axes)
+    return np.transpose(x, rest + axes).reshape((*(shape[k] for k in rest), count))
 
 
 def refuse(name: str, **options: Any) -> None:

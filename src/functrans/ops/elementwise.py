@@ -107,8 +107,17 @@ logaddexp2 = elementwise(
 sin = elementwise(np.sin, lambda x: np.cos(x))
 cos = elementwise(np.cos, lambda x: -np.sin(x))
 tan = elementwise(np.tan, lambda out: 1 + out * out)
-arcsin = elementwise(np.arcsin, lambda x: 1 / np.sqrt(1 - x * x))
-arccos = elementwise(np.arccos, lambda x: -1 / np.sqrt(1 - x * x))
+
+
+def _arcsin_slope(x: Any) -> Any:
+    """1 / sqrt(1 - x^2); for complex x on the branch of arcsin, also on the cuts beyond 1 and -1."""
+    if dtype_of(x).kind == "c":
+        return 1 / (np.sqrt(-(x - 1)) * np.sqrt(1 + x))
+    return 1 / np.sqrt(1 - x * x)
+
+
+arcsin = elementwise(np.arcsin, lambda x: _arcsin_slope(x))
+arccos = elementwise(np.arccos, lambda x: -_arcsin_slope(x))
 arctan = elementwise(np.arctan, lambda x: 1 / (1 + x * x))
 sinh = elementwise(np.sinh, lambda x: np.cosh(x))
 cosh = elementwise(np.cosh, lambda x: np.sinh(x))

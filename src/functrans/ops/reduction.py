@@ -96,7 +96,7 @@ def _spread_evenly(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdi
 mean = linear("mean", _mean, _spread_evenly, batch=_shift_axis, shape=_reduced_spec(_mean))
 
 
-def _tied(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
+def tied(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
     """Entries equal to the extreme value share its derivative evenly; nan counts as equal."""
     ties = (x == out) | ((x != x) & (out != out))
     return ties / ties.sum(axis=axis, keepdims=True).astype(x.dtype)
@@ -116,8 +116,8 @@ def _product_of_others(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
     return np.transpose((left * right).reshape(lined_up.shape), inverse)
 
 
-max = reduction("max", np.max, _tied)
-min = reduction("min", np.min, _tied)
+max = reduction("max", np.max, tied)
+min = reduction("min", np.min, tied)
 prod = reduction("prod", np.prod, _product_of_others)
 any = reduction("any", np.any, None)
 all = reduction("all", np.all, None)
@@ -164,7 +164,7 @@ def _slice(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
     return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
-def _shifted(x: Any, axis: int, by: int, fill: float) -> Any:
+def shifted(x: Any, axis: int, by: int, fill: float) -> Any:
     """x moved `by` places along an axis, with `fill` where nothing moved in."""
     shape = tuple(builtins.min(by, n) if a == axis else n for a, n in enumerate(x.shape))
     filler = np.full(shape, fill, x.dtype)
@@ -173,12 +173,12 @@ def _shifted(x: Any, axis: int, by: int, fill: float) -> Any:
     )
 
 
-def _recurrence(factor: Any, term: Any, axis: int) -> Any:
+def recurrence(factor: Any, term: Any, axis: int) -> Any:
     """s_k = factor_k s_{k-1} + term_k by doubling: log n steps, no division, any order of derivative."""
     by = 1
     while by < factor.shape[axis]:
-        term = term + factor * _shifted(term, axis, by, 0)
-        factor = factor * _shifted(factor, axis, by, 1)
+        term = term + factor * shifted(term, axis, by, 0)
+        factor = factor * shifted(factor, axis, by, 1)
         by *= 2
     return term
 
@@ -186,14 +186,14 @@ def _recurrence(factor: Any, term: Any, axis: int) -> Any:
 def _cumprod_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
     # p_k = x_k p_{k-1}, so dp_k = x_k dp_{k-1} + dx_k p_{k-1}
     (x,), (tangent,), axis = args, tangents, params["axis"]
-    return _recurrence(x, tangent * _shifted(out, axis, 1, 1), axis)
+    return recurrence(x, tangent * shifted(out, axis, 1, 1), axis)
 
 
 def _cumprod_pull(g: Any, saved: Any) -> Any:
     # The transpose: s_k = x_{k+1} s_{k+1} + g_k run from the end, and s_k p_{k-1} flows to x_k.
     out, x, axis = saved
-    factor = _shifted(np.flip(x, axis), axis, 1, 0)
-    return np.flip(_recurrence(factor, np.flip(g, axis), axis), axis) * _shifted(out, axis, 1, 1)
+    factor = shifted(np.flip(x, axis), axis, 1, 0)
+    return np.flip(recurrence(factor, np.flip(g, axis), axis), axis) * shifted(out, axis, 1, 1)
 
 
 cumprod = Primitive(
