@@ -7,7 +7,9 @@ the NumPy surface (`functrans.numpy`), because the core does not know their prim
 from __future__ import annotations
 
 import dis
+import importlib
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,6 +24,9 @@ from functrans.core.shapes import PYTHON_SCALARS, dtype_of, shape_of, spec_of
 # What `np.f(tracer)` means. A value is a primitive or a function that calls primitives.
 UFUNCS: dict[Any, Any] = {}
 FUNCTIONS: dict[Any, Any] = {}
+# Rules that are loaded when they are first needed: the module that holds the ufuncs, and the module
+# that fills UFUNCS for them.
+LAZY: dict[str, str] = {}
 
 _NUMBERS = frozenset(
     {np.ndarray, bool, int, float, complex, np.float64, np.float32, np.float16, np.int64, np.int32}
@@ -290,6 +295,8 @@ def call_ufunc_method(
     handler = FUNCTIONS.get((ufunc, method))
     if handler is not None:
         return handler(*inputs, **kwargs)
+    if ufunc not in UFUNCS and _load_rules(ufunc):
+        return getattr(ufunc, method)(*inputs, **kwargs)
     name = f"numpy.{ufunc.__name__}"
     out = kwargs.get("out")
     if out is not None:
@@ -311,6 +318,15 @@ def call_ufunc_method(
         "functions that have one, or define it: functrans.core.tracer.UFUNCS"
         f"[{name}] = a function of the same signature that calls functions with rules."
     )
+
+
+def _load_rules(ufunc: Any) -> bool:
+    """Whether rules for this ufunc were waiting to be loaded, and now are."""
+    for owner, rules in LAZY.items():
+        if getattr(sys.modules.get(owner), ufunc.__name__, None) is ufunc:
+            importlib.import_module(rules)
+            return ufunc in UFUNCS
+    return False
 
 
 def install_unary(name: str, primitive: Primitive) -> None:

@@ -1,0 +1,143 @@
+"""Distribution functions and their inverses.
+
+The derivative of a distribution function by its limit is the density, that of the inverse is one over
+it. Parameters in which the function has no closed derivative (degrees of freedom, counts) are UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special as sc
+
+from functrans.scipy.rules.family import UNKNOWN, rule
+from functrans.scipy.rules.gamma import beta_density, gamma_density
+
+_ROOT_2PI = math.sqrt(2 * math.pi)
+
+# Binomial, bdtr(k, n, p): d/dp P(X <= k) = -n C(n-1, k) p^k (1-p)^(n-1-k).
+
+
+def _binomial_slope(k: Any, n: Any, p: Any) -> Any:
+    k = np.floor(k)
+    return n * sc.binom(n - 1, k) * p**k * (1 - p) ** (n - 1 - k)
+
+
+rule(sc.bdtr, UNKNOWN, UNKNOWN, lambda x, y, z: -_binomial_slope(x, y, z))
+rule(sc.bdtrc, UNKNOWN, UNKNOWN, lambda x, y, z: _binomial_slope(x, y, z))
+rule(sc.bdtri, UNKNOWN, UNKNOWN, lambda out, x, y: -1 / _binomial_slope(x, y, out))
+
+# Negative binomial, nbdtr(k, n, p) = I_p(n, k + 1), and Poisson, pdtr(k, m) = Q(k + 1, m).
+rule(sc.nbdtr, UNKNOWN, UNKNOWN, lambda x, y, z: beta_density(y, x + 1.0, z))
+rule(sc.nbdtrc, UNKNOWN, UNKNOWN, lambda x, y, z: -beta_density(y, x + 1.0, z))
+rule(sc.nbdtri, UNKNOWN, UNKNOWN, lambda out, x, y: 1 / beta_density(y, x + 1.0, out))
+rule(sc.pdtr, UNKNOWN, lambda x, y: -gamma_density(np.floor(x) + 1, y))
+rule(sc.pdtrc, UNKNOWN, lambda x, y: gamma_density(np.floor(x) + 1, y))
+rule(sc.pdtri, UNKNOWN, lambda out, x: -1 / gamma_density(x + 1.0, out))
+
+# Chi-square, chdtr(df, x) = P(df/2, x/2). chdtri inverts the upper tail.
+
+
+def _chi_square_density(df: Any, x: Any) -> Any:
+    return gamma_density(df / 2, x / 2) / 2
+
+
+rule(sc.chdtr, UNKNOWN, lambda x, y: _chi_square_density(x, y))
+rule(sc.chdtrc, UNKNOWN, lambda x, y: -_chi_square_density(x, y))
+rule(sc.chdtri, UNKNOWN, lambda out, x: -1 / _chi_square_density(x, out))
+
+# Noncentral chi-square, chndtr(x, df, λ): d/dλ is minus the density with two more degrees of freedom.
+
+
+def _noncentral_chi_square_density(x: Any, df: Any, noncentrality: Any) -> Any:
+    """exp(-(√x - √λ)²/2) (x/λ)^(df/4 - 1/2) I_{df/2 - 1}(√(λx)) exp(-√(λx)) / 2."""
+    gap = np.sqrt(x) - np.sqrt(noncentrality)
+    bessel = sc.ive(df / 2 - 1, np.sqrt(x * noncentrality))
+    return np.exp(-gap * gap / 2) * (x / noncentrality) ** (df / 4 - 0.5) * bessel / 2
+
+
+def _noncentral_quantile_by_lambda(out: Any, df: Any, noncentrality: Any) -> Any:
+    density = _noncentral_chi_square_density
+    return density(out, df + 2, noncentrality) / density(out, df, noncentrality)
+
+
+rule(
+    sc.chndtr,
+    lambda x, y, z: _noncentral_chi_square_density(x, y, z),
+    UNKNOWN,
+    lambda x, y, z: -_noncentral_chi_square_density(x, y + 2, z),
+)
+rule(
+    sc.chndtrix,
+    lambda out, y, z: 1 / _noncentral_chi_square_density(out, y, z),
+    UNKNOWN,
+    lambda out, y, z: _noncentral_quantile_by_lambda(out, y, z),
+)
+
+# Fisher's F, fdtr(d1, d2, x) = I_u(d1/2, d2/2) with u = d1 x / (d2 + d1 x).
+
+
+def _f_density(d1: Any, d2: Any, x: Any) -> Any:
+    u = d1 * x / (d2 + d1 * x)
+    return beta_density(d1 / 2, d2 / 2, u) * d1 * d2 / (d2 + d1 * x) ** 2
+
+
+rule(sc.fdtr, UNKNOWN, UNKNOWN, lambda x, y, z: _f_density(x, y, z))
+rule(sc.fdtrc, UNKNOWN, UNKNOWN, lambda x, y, z: -_f_density(x, y, z))
+rule(sc.fdtri, UNKNOWN, UNKNOWN, lambda out, x, y: 1 / _f_density(x, y, out))
+
+# Gamma, gdtr(a, b, x) = P(b, a x), and its inverses in x and in a, for which a x is constant.
+rule(
+    sc.gdtr,
+    lambda x, y, z: z * gamma_density(y, x * z),
+    UNKNOWN,
+    lambda x, y, z: x * gamma_density(y, x * z),
+)
+rule(
+    sc.gdtrc,
+    lambda x, y, z: -z * gamma_density(y, x * z),
+    UNKNOWN,
+    lambda x, y, z: -x * gamma_density(y, x * z),
+)
+rule(
+    sc.gdtrix,
+    lambda out, x: -out / x,
+    UNKNOWN,
+    lambda out, x, y: 1 / (x * gamma_density(y, x * out)),
+)
+rule(
+    sc.gdtria,
+    lambda out, y, z: 1 / (z * gamma_density(y, z * out)),
+    UNKNOWN,
+    lambda out, z: -out / z,
+)
+
+# Student's t.
+
+
+def _t_density(df: Any, t: Any) -> Any:
+    """(1 + t²/df)^(-(df+1)/2) / (√df B(1/2, df/2))."""
+    return np.exp(-(df + 1) / 2 * np.log1p(t * t / df) - sc.betaln(0.5, df / 2)) / np.sqrt(df)
+
+
+rule(sc.stdtr, UNKNOWN, lambda x, y: _t_density(x, y))
+rule(sc.stdtrit, UNKNOWN, lambda out, x: 1 / _t_density(x, out))
+
+# The normal distribution solved for its mean and its deviation: mean = x - sd Φ⁻¹(p).
+rule(
+    sc.nrdtrimn,
+    lambda x, y: -y * _ROOT_2PI * np.exp(sc.ndtri(x) ** 2 / 2),
+    lambda x: -sc.ndtri(x),
+    1,
+)
+rule(
+    sc.nrdtrisd,
+    lambda y: -1 / sc.ndtri(y),
+    lambda out, y: -out / sc.ndtri(y) * _ROOT_2PI * np.exp(sc.ndtri(y) ** 2 / 2),
+    lambda y: 1 / sc.ndtri(y),
+)
+
+# Tukey's lambda has the quantile function (p^λ - (1-p)^λ)/λ, and the density is one over its slope.
+rule(sc.tklmbda, lambda out, y: 1 / (out ** (y - 1) + (1 - out) ** (y - 1)), UNKNOWN)
