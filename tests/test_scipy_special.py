@@ -217,6 +217,7 @@ def test_first_derivatives_are_the_numerical_ones(name, args):
     for tangents in directions(points):
         out, tangent = ft.jvp(function, points, tangents)
         np.testing.assert_array_equal(out, function(*points))
+        assert np.isfinite(tangent).all()
         step = 1e-2 if name in NOISY else 1e-3
         expected = central_difference_jvp(function, points, tangents, step)
         np.testing.assert_allclose(tangent, expected, rtol=NOISY.get(name, 1e-8), atol=1e-9)
@@ -244,6 +245,7 @@ def test_second_derivatives_are_the_numerical_ones_of_the_first(name, args):
         second = ft.jvp(gradient, points, tangents)[1]
         expected = central_difference_jvp(gradient, points, tangents, 1e-3)
         for one, other in zip(second, expected, strict=True):
+            assert np.isfinite(one).all()
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
 
 
