@@ -81,9 +81,7 @@ def check_lanes(function, args, rtol=1e-9, atol=1e-11):
 
     everything = tuple(range(len(args)))
     gradient = ft.grad(loss, everything)
-    stacked = tuple(
-        map_leaves(lambda *x: np.stack(x), *(a[k] for a in lanes)) for k in everything
-    )
+    stacked = tuple(map_leaves(lambda *x: np.stack(x), *(a[k] for a in lanes)) for k in everything)
     looped = loop_vmap(gradient, (0,) * len(args), (0,) * len(args))(*stacked)
     assert_trees_close(ft.vmap(gradient)(*stacked), looped, rtol, atol)
 

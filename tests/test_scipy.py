@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.optimize
 import scipy.special
+import scipy.stats
 from oracles import assert_trees_close
 from scipy_cases import check_derivatives, check_lanes, check_staging
 
 import functrans as ft
-from functrans.scipy import linalg, special
+from functrans.scipy import linalg, optimize, special, stats
 
 RNG = np.random.default_rng(0)
 
@@ -130,7 +132,11 @@ CASES = {
         scipy.linalg.solve_sylvester,
         [positive(3, 3), positive(2, 2), normal(3, 2)],
     ),
-    "block_diag": (linalg.block_diag, scipy.linalg.block_diag, [normal(2, 3), normal(2), normal(1, 1)]),
+    "block_diag": (
+        linalg.block_diag,
+        scipy.linalg.block_diag,
+        [normal(2, 3), normal(2), normal(1, 1)],
+    ),
     "toeplitz": (linalg.toeplitz, scipy.linalg.toeplitz, [normal(3), normal(4)]),
     "toeplitz symmetric": (linalg.toeplitz, scipy.linalg.toeplitz, [normal(3)]),
 }
@@ -155,3 +161,237 @@ def test_vmap_is_a_loop(function, reference, args):
 @for_each
 def test_graphs_compute_the_same(function, reference, args):
     check_staging(function, tuple(args))
+
+
+def test_factorizations_of_complex_matrices():
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
+    h = a @ a.conj().T + np.eye(3)
+    b = rng.normal(size=3) + 1j * rng.normal(size=3)
+
+    def solved(parts):
+        matrix = parts[0] + 1j * parts[1]
+        x = linalg.cho_solve(linalg.cho_factor(matrix), b)
+        y = linalg.lu_solve(linalg.lu_factor(matrix), b, trans=2)
+        z = linalg.sqrtm(matrix) @ linalg.expm(matrix / 5) @ b
+        return np.real(x) + np.imag(y) + np.abs(z)
+
+    parts = np.stack([h.real, h.imag])
+    reference = scipy.linalg.solve(h, b).real + scipy.linalg.solve(h.conj().T, b).imag
+    reference = reference + np.abs(scipy.linalg.sqrtm(h) @ scipy.linalg.expm(h / 5) @ b)
+    np.testing.assert_allclose(solved(parts), reference, rtol=1e-9)
+    check_derivatives(solved, (parts,))
+    np.testing.assert_allclose(
+        linalg.cholesky(h, lower=True), scipy.linalg.cholesky(h, lower=True), rtol=1e-12
+    )
+
+
+def test_the_derivative_of_expm_does_not_depend_on_the_size_of_the_tangent():
+    a = 0.1 * SQUARE
+    for size in (1e-12, 1e12):
+        tangent = ft.jvp(linalg.expm, (a,), (size * SQUARE,))[1]
+        expected = scipy.linalg.expm_frechet(a, SQUARE, compute_expm=False)
+        np.testing.assert_allclose(tangent / size, expected, rtol=1e-12)
+
+
+def test_sqrtm_without_a_real_root_says_what_to_do():
+    with pytest.raises(ValueError, match="astype"):
+        ft.grad(lambda x: np.sum(linalg.sqrtm(x)))(-np.eye(2) + np.diag([0.0, 0.5]))
+    assert linalg.sqrtm(-np.eye(2)).dtype == complex
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="square"):
+        linalg.expm(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="right-hand side"):
+        linalg.solve_triangular(np.eye(2), np.ones(3))
+    with pytest.raises(ValueError, match="do not fit"):
+        linalg.solve_sylvester(np.eye(2), np.eye(2), np.ones((2, 3)))
+
+
+def test_logsumexp_at_infinity_and_with_zero_weights():
+    x = np.array([-np.inf, 1.0])
+    np.testing.assert_array_equal(ft.grad(special.logsumexp)(x), [0, 1])
+    slope = ft.grad(lambda b: special.logsumexp(np.array([0.0, 1.0]), b=b))(np.array([0.0, 1.0]))
+    np.testing.assert_allclose(slope, [np.exp(-1), 1])
+    with np.errstate(divide="ignore"):
+        assert special.logsumexp(np.array([-np.inf, -np.inf])) == -np.inf
+        assert special.logsumexp(np.array([1e5, 1.0]), b=np.array([0.0, 2.0])) == 1 + np.log(2)
+
+
+# Distributions.
+
+X = np.array([-0.7, 0.3, 1.9])
+POSITIVE = np.array([0.4, 1.3, 2.6])
+UNIT = np.array([0.15, 0.4, 0.8])
+PLACE = (np.array([0.1, -0.2, 0.3]), np.array([0.7, 1.2, 1.6]))
+DISTRIBUTIONS = [
+    *[("norm", name, (X, *PLACE)) for name in ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf")],
+    ("norm", "ppf", (UNIT, *PLACE)),
+    *[("t", name, (X, POSITIVE, *PLACE)) for name in ("logpdf", "pdf")],
+    *[("gamma", name, (POSITIVE + 1, POSITIVE, *PLACE)) for name in ("logpdf", "pdf")],
+    *[
+        ("beta", name, (UNIT + 0.3, POSITIVE, POSITIVE[::-1], PLACE[0], PLACE[1] + 1))
+        for name in ("logpdf", "pdf")
+    ],
+    *[("laplace", name, (X, *PLACE)) for name in ("logpdf", "pdf", "cdf", "logcdf")],
+    *[("logistic", name, (X, *PLACE)) for name in ("logpdf", "pdf", "cdf", "logcdf", "sf")],
+    ("logistic", "ppf", (UNIT, *PLACE)),
+    *[("dirichlet", name, (UNIT / UNIT.sum(), POSITIVE)) for name in ("logpdf", "pdf")],
+    ("multivariate_normal", "logpdf", (normal(4, 3), normal(3), positive(3, 3))),
+    ("multivariate_normal", "pdf", (normal(3), normal(3), positive(3, 3))),
+    ("multivariate_normal", "logpdf", (normal(2, 4, 3), normal(3), POSITIVE)),
+]
+
+
+@pytest.mark.parametrize(
+    "name,method,args", DISTRIBUTIONS, ids=[f"{a}.{b}" for a, b, _ in DISTRIBUTIONS]
+)
+def test_distributions(name, method, args):
+    function = getattr(getattr(stats, name), method)
+    if name == "dirichlet":  # SciPy checks that a point sums to one
+        np.testing.assert_allclose(function(*args), getattr(scipy.stats.dirichlet, method)(*args))
+        function = lambda x, alpha: getattr(stats.dirichlet, method)(x[:-1], alpha)
+    else:
+        reference = getattr(getattr(scipy.stats, name), method)
+        np.testing.assert_allclose(function(*args), reference(*args), rtol=1e-10)
+    symmetric = function
+    if name == "multivariate_normal" and args[2].ndim == 2:
+        symmetric = lambda x, mean, cov: function(x, mean, (cov + cov.T) / 2)
+    check_derivatives(symmetric, args)
+    check_lanes(symmetric, args)
+    check_staging(symmetric, args)
+
+
+@pytest.mark.parametrize(
+    "name,method,args",
+    [
+        ("t", "cdf", (X, 3.3)),
+        ("t", "ppf", (UNIT, 3.3)),
+        ("gamma", "cdf", (POSITIVE, 2.2)),
+        ("gamma", "sf", (POSITIVE, 2.2)),
+        ("beta", "cdf", (UNIT, 2.2, 1.3)),
+    ],
+)
+def test_distribution_functions_by_their_point(name, method, args):
+    function = getattr(getattr(stats, name), method)
+    point, *shapes = args
+    expected = getattr(getattr(scipy.stats, name), method)(*args)
+    np.testing.assert_allclose(function(*args), expected, rtol=1e-12)
+    check_derivatives(
+        lambda x, loc, scale: function(x, *shapes, loc, scale), (point + 0.3, *PLACE)
+    ) if (method != "ppf") else check_derivatives(lambda x: function(x, *shapes), (point,))
+    with pytest.raises(ft.errors.MissingRuleError, match="no derivative by its"):
+        ft.grad(lambda shape: np.sum(function(point, shape, *shapes[1:])))(shapes[0])
+
+
+def test_counts_have_probabilities_and_means_derivatives():
+    k, mu = np.array([0, 2, 5, -1]), np.array([0.7, 1.6, 2.2, 3.1])
+    for method in ("logpmf", "pmf", "cdf"):
+        function = getattr(stats.poisson, method)
+        expected = getattr(scipy.stats.poisson, method)(k, mu)
+        np.testing.assert_allclose(function(k, mu), expected, rtol=1e-12)
+    check_derivatives(lambda mu: stats.poisson.pmf(k, mu), (mu,))
+    check_derivatives(lambda mu: stats.poisson.cdf(k, mu), (mu,))
+    np.testing.assert_allclose(ft.grad(lambda m: np.sum(stats.poisson.logpmf(k[:3], m)))(2.0), 0.5)
+    assert stats.poisson.logpmf(1.5, 2.0) == -np.inf
+    assert stats.poisson.logpmf(7, 2.0, 5) == stats.poisson.logpmf(2, 2.0)
+
+
+def test_outside_of_the_support_the_density_and_its_derivative_are_zero():
+    for distribution, shapes in ((stats.gamma, (2.0,)), (stats.beta, (2.0, 3.0))):
+        value, slopes = ft.value_and_grad(distribution.logpdf, tuple(range(1 + len(shapes))))(
+            -0.5, *shapes
+        )
+        assert value == -np.inf
+        np.testing.assert_array_equal(slopes[0], 0)
+        np.testing.assert_array_equal(ft.grad(distribution.pdf)(-0.5, *shapes), 0)
+        np.testing.assert_array_equal(ft.grad(distribution.cdf)(-0.5, *shapes), 0)
+        assert distribution.cdf(-0.5, *shapes) == 0
+    assert stats.beta.cdf(1.5, 2.0, 3.0) == 1
+
+
+@pytest.mark.parametrize(
+    "x,mean,cov",
+    [(0.3, 0.1, 2.0), (X, None, 2.0), (X, None, np.eye(3)), (normal(2, 3), None, np.eye(3))],
+)
+def test_multivariate_normal_takes_what_scipy_takes(x, mean, cov):
+    np.testing.assert_allclose(
+        stats.multivariate_normal.logpdf(x, mean, cov),
+        scipy.stats.multivariate_normal.logpdf(x, mean, cov),
+        rtol=1e-12,
+    )
+
+
+# Optimization.
+
+
+def rosenbrock(x):
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [None, "CG", "BFGS", "L-BFGS-B", "TNC", "SLSQP", "Newton-CG", "dogleg", "trust-ncg"]
+    + ["trust-krylov", "trust-exact", "trust-constr", "Nelder-Mead", "Powell"],
+)
+def test_minimize_by_every_method(method):
+    start = np.array([0.8, 1.2]) if method != "dogleg" else np.array([0.9, 0.8])
+    result = optimize.minimize(rosenbrock, start, method=method)
+    assert result.success
+    np.testing.assert_allclose(result.x, 1.0, atol=2e-3)
+    if method not in ("Nelder-Mead", "Powell"):
+        assert result.nfev < 60  # with gradients it takes few calls
+
+
+def test_minimize_takes_pytrees_and_arguments():
+    def loss(params, scale):
+        return (params["a"] - 2.0) ** 2 + scale * np.sum((params["b"] - params["a"]) ** 2)
+
+    result = optimize.minimize(loss, {"a": 0.0, "b": np.zeros((2, 2))}, args=(3.0,))
+    np.testing.assert_allclose(result.x["a"], 2.0, atol=1e-5)
+    np.testing.assert_allclose(result.x["b"], np.full((2, 2), 2.0), atol=1e-5)
+    assert result.jac["b"].shape == (2, 2)
+    np.testing.assert_allclose(
+        optimize.minimize(lambda x: np.sum(x**2), [1.0, 2.0]).x, 0, atol=1e-6
+    )
+    assert np.shape(optimize.minimize(lambda x: x**2, 3.0).x) == ()
+
+
+def test_minimize_with_bounds_and_constraints():
+    result = optimize.minimize(rosenbrock, np.zeros(2), bounds=[(0, 0.5), (0, 1)])
+    np.testing.assert_allclose(result.x, [0.5, 0.25], atol=1e-5)
+    circle = {"type": "eq", "fun": lambda p, r: p["x"] ** 2 + p["y"] ** 2 - r, "args": (2.0,)}
+    start = {"x": 2.0, "y": 0.5}
+    result = optimize.minimize(lambda p: p["x"] + p["y"], start, method="SLSQP", constraints=circle)
+    np.testing.assert_allclose([result.x["x"], result.x["y"]], [-1, -1], atol=1e-5)
+    disk = scipy.optimize.NonlinearConstraint(lambda p: p["x"] ** 2 + p["y"] ** 2, 0, 2.0)
+    result = optimize.minimize(
+        lambda p: p["x"] + p["y"], start, method="trust-constr", constraints=[disk]
+    )
+    np.testing.assert_allclose([result.x["x"], result.x["y"]], [-1, -1], atol=1e-3)
+
+
+def test_least_squares():
+    time = np.linspace(0, 3, 8)
+
+    def residuals(params, shift, scale=1.0):
+        curve = params["height"] * np.exp(-params["rate"] * time) + shift
+        return scale * (curve - 2 * np.exp(-0.5 * time) - shift)
+
+    result = optimize.least_squares(
+        residuals, {"height": 1.0, "rate": 1.0}, args=(0.3,), kwargs={"scale": 2.0}, method="lm"
+    )
+    np.testing.assert_allclose([result.x["height"], result.x["rate"]], [2.0, 0.5], rtol=1e-7)
+    assert result.jac.shape == (8, 2)
+    wide = optimize.least_squares(
+        lambda x: np.stack([x[0] * x[1] - 2, x[2] - x[0]]), np.array([1.0, 1.0, 0.5])
+    )
+    np.testing.assert_allclose([wide.x[0] * wide.x[1], wide.x[2]], [2, wide.x[0]], rtol=1e-6)
+
+
+def test_optimizers_refuse_what_they_cannot_do():
+    with pytest.raises(ft.errors.InputTypeError, match="x0 is traced"):
+        ft.grad(lambda x: np.sum(optimize.minimize(rosenbrock, x).x))(np.zeros(2))
+    with pytest.raises(ft.errors.OptionError, match="supplied by functrans"):
+        optimize.minimize(rosenbrock, np.zeros(2), jac=True)

@@ -145,8 +145,8 @@ def cho_solve(
     >>> from functrans import grad
     >>> from functrans.scipy.linalg import cho_factor, cho_solve
     >>> b = np.array([2.0, 0.0])
-    >>> grad(lambda a: b @ cho_solve(cho_factor(a * np.eye(2)), b))(2.0)
-    np.float64(-1.0)
+    >>> grad(lambda a: b @ cho_solve(cho_factor(a * np.eye(2)), b))(4.0)
+    np.float64(-0.25)
     """
     factor, lower = c_and_lower
     first = solve_triangular(factor, b, trans=0 if lower else "C", lower=lower)

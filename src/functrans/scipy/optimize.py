@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core import errors
-from functrans.core import tree
+from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
-from functrans.core.shapes import dtype_of
 from functrans.scipy.loading import load
 from functrans.transforms.derivatives import value_and_grad
 from functrans.transforms.jacobians import hessian, hvp, jacfwd, jacrev
@@ -28,21 +26,17 @@ _WITH_HESSIAN_PRODUCT = frozenset({"newton-cg", "trust-ncg", "trust-krylov", "tr
 
 def _vector(x0: Any, name: str) -> tuple[Any, Callable[[Any], Any]]:
     """The parameters as a vector of floats, and the way back to their structure."""
-    for leaf in tree.leaves(x0):
+    leaves = tree.leaves(x0)
+    for leaf in leaves:
         if isinstance(leaf, Tracer):
             raise errors.InputTypeError(
                 f"{name}: the start x0 is traced, at {errors.user_location()}. The solution is found "
                 "by a loop outside of what can be differentiated: call it with plain numbers."
             )
-    floating = tree.map(
-        lambda leaf: leaf if dtype_of(leaf).kind == "f" else np.asarray(leaf, np.float64),
-        tree.map(np.asarray, x0),
-    )
-    if tree.is_array(x0) or isinstance(x0, list) and not any(np.ndim(leaf) for leaf in x0):
-        floating = np.asarray(x0, np.float64)
-        return floating.reshape(-1), lambda vector: vector.reshape(np.shape(floating))
-    vector, unravel = ravel_pytree(floating)
-    return np.asarray(vector, np.float64), unravel
+    if isinstance(x0, (list, tuple)) and all(np.ndim(leaf) == 0 for leaf in leaves):
+        x0 = np.array(leaves, np.float64)  # a list of numbers is an array, as in SciPy
+    vector, unravel = ravel_pytree(tree.map(lambda leaf: np.asarray(leaf, np.float64), x0))
+    return vector, unravel
 
 
 def minimize(
@@ -86,6 +80,7 @@ def minimize(
     3.0 [3. 3.]
     """
     start, unravel = _vector(x0, "minimize")
+    _refuse_derivatives("minimize", options)
 
     def loss(vector: Any) -> Any:
         return fun(unravel(vector), *args)
@@ -99,11 +94,13 @@ def minimize(
     if kind in _WITH_HESSIAN:
         settings["hess"] = hessian(loss)
     elif kind in _WITH_HESSIAN_PRODUCT:
-        settings["hessp"] = lambda vector, direction: hvp(loss, (vector,), (direction,))
-    if "constraints" in options and kind not in _WITHOUT_GRADIENT:
-        options["constraints"] = _with_jacobians(options["constraints"], unravel)
-    elif "constraints" in options:
-        options["constraints"] = _unraveling(options["constraints"], unravel)
+        settings["hessp"] = lambda vector, direction: hvp(
+            loss, (vector,), (np.asarray(direction, np.float64),)
+        )
+    if "constraints" in options:
+        options["constraints"] = _constraints(
+            options["constraints"], unravel, kind not in _WITHOUT_GRADIENT
+        )
     result = so.minimize(x0=start, method=method, **(settings | options))
     result.x = unravel(result.x)
     if result.get("jac") is not None and np.shape(result.jac) == start.shape:
@@ -113,3 +110,89 @@ def minimize(
 
 def _plain(value: Any, gradient: Any) -> tuple[float, Any]:
     return float(value), np.asarray(gradient, np.float64)
+
+
+def _refuse_derivatives(name: str, options: dict[str, Any]) -> None:
+    for option in ("jac", "hess", "hessp"):
+        if option in options:
+            raise errors.OptionError(
+                f"{name}: {option}= is supplied by functrans. Leave it out, or call "
+                f"scipy.optimize.{name} with your own."
+            )
+
+
+def _constraints(given: Any, unravel: Callable[[Any], Any], smooth: bool) -> Any:
+    """Constraints as functions of the vector, with their Jacobians for methods that use them."""
+    if isinstance(given, (list, tuple)):
+        return [_constraints(each, unravel, smooth) for each in given]
+    if isinstance(given, dict):
+        function = given["fun"]
+    elif isinstance(given, so.NonlinearConstraint):
+        function = given.fun
+    else:
+        return given  # linear ones are about the vector, and have nothing to differentiate
+
+    def value(vector: Any, *args: Any) -> Any:
+        return function(unravel(vector), *args)
+
+    if isinstance(given, dict):
+        supplied = {"jac": jacrev(value)} if smooth else {}
+        return {**given, "fun": value, **supplied}
+    return so.NonlinearConstraint(
+        value,
+        given.lb,
+        given.ub,
+        jac=jacrev(value) if smooth else given.jac,
+        hess=given.hess,
+        keep_feasible=given.keep_feasible,
+    )
+
+
+def least_squares(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Minimize half the sum of squared residuals; SciPy's `least_squares`, with the Jacobian supplied.
+
+    Parameters
+    ----------
+    fun
+        fun(x, *args, **kwargs) -> an array of residuals, written with NumPy.
+    x0
+        The start: an array, or a pytree of arrays.
+    args, kwargs
+        Further arguments of `fun`.
+    **options
+        All other arguments of SciPy's `least_squares`: bounds, method, loss, ftol, ...
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        With `x` of the structure of x0. `jac` is the matrix of residuals by parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans.scipy.optimize import least_squares
+    >>> time = np.arange(4.0)
+    >>> def residuals(params):
+    ...     rate, height = params
+    ...     return height * np.exp(-rate * time) - 2.0 * np.exp(-0.5 * time)
+    >>> least_squares(residuals, np.ones(2)).x.round(4)
+    array([0.5, 2. ])
+    """
+    start, unravel = _vector(x0, "least_squares")
+    _refuse_derivatives("least_squares", options)
+
+    def residuals(vector: Any) -> Any:
+        return np.reshape(fun(unravel(vector), *args, **(kwargs or {})), (-1,))
+
+    tall = np.size(residuals(start)) >= start.size
+    result = so.least_squares(
+        residuals, start, jac=(jacfwd if tall else jacrev)(residuals), **options
+    )
+    result.x = unravel(result.x)
+    return result
