@@ -1,7 +1,5 @@
 """What is asked of every function of functrans.scipy, whatever it computes."""
 
-import itertools
-
 import numpy as np
 from oracles import (
     assert_trees_close,
@@ -62,13 +60,14 @@ def check_derivatives(function, args, second=True, rtol=1e-6, atol=1e-8, step=5e
 
 
 def check_lanes(function, args, rtol=1e-9, atol=1e-11):
-    """vmap is a loop, for every choice of mapped arguments, and so is vmap of a gradient."""
+    """vmap is a loop, with one, all but one, or all arguments mapped, and so is vmap of a gradient."""
     rng = np.random.default_rng(7)
     lanes = [map_leaves(lambda x: x + 0.01 * rng.uniform(-1, 1, np.shape(x)), args)] * 2
     lanes.append(args)
-    for axes in itertools.product((0, None), repeat=len(args)):
-        if not any(axis == 0 for axis in axes):
-            continue
+    count = len(args)
+    alone = [tuple(0 if j == k else None for j in range(count)) for k in range(count)]
+    but_one = [tuple(None if j == k else 0 for j in range(count)) for k in range(count)]
+    for axes in {(0,) * count, *alone, *(but_one if count > 1 else [])}:
         mapped = tuple(
             args[k] if axis is None else map_leaves(lambda *x: np.stack(x), *(a[k] for a in lanes))
             for k, axis in enumerate(axes)

@@ -228,11 +228,12 @@ PLACE = (np.array([0.1, -0.2, 0.3]), np.array([0.7, 1.2, 1.6]))
 DISTRIBUTIONS = [
     *[("norm", name, (X, *PLACE)) for name in ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf")],
     ("norm", "ppf", (UNIT, *PLACE)),
-    *[("t", name, (X, POSITIVE, *PLACE)) for name in ("logpdf", "pdf")],
-    *[("gamma", name, (POSITIVE + 1, POSITIVE, *PLACE)) for name in ("logpdf", "pdf")],
+    *[("t", name, (X, POSITIVE, *PLACE)) for name in ("logpdf", "pdf", "cdf")],
+    ("t", "ppf", (UNIT, POSITIVE + 1, *PLACE)),
+    *[("gamma", name, (POSITIVE + 1, POSITIVE, *PLACE)) for name in ("logpdf", "pdf", "cdf", "sf")],
     *[
         ("beta", name, (UNIT + 0.3, POSITIVE, POSITIVE[::-1], PLACE[0], PLACE[1] + 1))
-        for name in ("logpdf", "pdf")
+        for name in ("logpdf", "pdf", "cdf")
     ],
     *[("laplace", name, (X, *PLACE)) for name in ("logpdf", "pdf", "cdf", "logcdf")],
     *[("logistic", name, (X, *PLACE)) for name in ("logpdf", "pdf", "cdf", "logcdf", "sf")],
@@ -261,28 +262,6 @@ def test_distributions(name, method, args):
     check_derivatives(symmetric, args)
     check_lanes(symmetric, args)
     check_staging(symmetric, args)
-
-
-@pytest.mark.parametrize(
-    "name,method,args",
-    [
-        ("t", "cdf", (X, 3.3)),
-        ("t", "ppf", (UNIT, 3.3)),
-        ("gamma", "cdf", (POSITIVE, 2.2)),
-        ("gamma", "sf", (POSITIVE, 2.2)),
-        ("beta", "cdf", (UNIT, 2.2, 1.3)),
-    ],
-)
-def test_distribution_functions_by_their_point(name, method, args):
-    function = getattr(getattr(stats, name), method)
-    point, *shapes = args
-    expected = getattr(getattr(scipy.stats, name), method)(*args)
-    np.testing.assert_allclose(function(*args), expected, rtol=1e-12)
-    check_derivatives(
-        lambda x, loc, scale: function(x, *shapes, loc, scale), (point + 0.3, *PLACE)
-    ) if (method != "ppf") else check_derivatives(lambda x: function(x, *shapes), (point,))
-    with pytest.raises(ft.errors.MissingRuleError, match="no derivative by its"):
-        ft.grad(lambda shape: np.sum(function(point, shape, *shapes[1:])))(shapes[0])
 
 
 def test_counts_have_probabilities_and_means_derivatives():

@@ -61,14 +61,16 @@ TABLE = [
     ("betaln", P, Q),
     ("binom", (3.3, 4.1, 5.2), (0.7, 1.6, 2.3)),
     ("poch", P, Q),
-    ("gammainc", 1.7, P),
-    ("gammaincc", 1.7, P),
-    ("gammaincinv", 1.7, U),
-    ("gammainccinv", 1.7, U),
-    ("betainc", 1.7, 2.2, U),
-    ("betaincc", 1.7, 2.2, U),
-    ("betaincinv", 1.7, 2.2, U),
-    ("betainccinv", 1.7, 2.2, U),
+    ("zeta", (1.4, 2.0, 6.5), P),
+    ("zetac", (-1.4, 2.0, 6.5)),
+    ("gammainc", Q, P),
+    ("gammaincc", Q, P),
+    ("gammaincinv", Q, U),
+    ("gammainccinv", Q, U),
+    ("betainc", Q, P, U),
+    ("betaincc", Q, P, U),
+    ("betaincinv", Q, P, U),
+    ("betainccinv", Q, P, U),
     # Error functions.
     ("erf", R),
     ("erfc", R),
@@ -105,20 +107,20 @@ TABLE = [
     ("pdtr", 2.0, P),
     ("pdtrc", 2.0, P),
     ("pdtri", 2, U),
-    ("chdtr", 3.3, P),
-    ("chdtrc", 3.3, P),
-    ("chdtri", 3.3, U),
+    ("chdtr", Q, P),
+    ("chdtrc", Q, P),
+    ("chdtri", Q, U),
     ("chndtr", BIG, 3.3, Q),
     ("chndtrix", U, 3.3, Q),
-    ("fdtr", 3.3, 4.4, P),
-    ("fdtrc", 3.3, 4.4, P),
-    ("fdtri", 3.3, 4.4, U),
-    ("gdtr", Q, 2.2, P),
-    ("gdtrc", Q, 2.2, P),
-    ("gdtrix", Q, 2.2, U),
-    ("gdtria", U, 2.2, P),
-    ("stdtr", 3.3, R),
-    ("stdtrit", 3.3, U),
+    ("fdtr", Q, BIG, P),
+    ("fdtrc", Q, BIG, P),
+    ("fdtri", Q, BIG, U),
+    ("gdtr", Q, BIG, P),
+    ("gdtrc", Q, BIG, P),
+    ("gdtrix", Q, BIG, U),
+    ("gdtria", U, BIG, P),
+    ("stdtr", BIG, R),
+    ("stdtrit", BIG, U),
     ("nrdtrimn", U, P, R),
     ("nrdtrisd", (-2.0, -1.9, -1.8), (0.6, 0.7, 0.8), R),
     ("tklmbda", (-0.4, 0.1, 0.3), 0.7),
@@ -348,6 +350,27 @@ def test_limits_and_conventions(name, point, expected):
         np.testing.assert_allclose(slopes(name, *point), expected, rtol=1e-9, atol=1e-200)
 
 
+@pytest.mark.parametrize("a", [0.02, 0.7, 30.0, 2e3, 1e5])
+@pytest.mark.parametrize("distance", [-6.0, -1.0, 0.5, 5.0])
+def test_integrals_by_their_shape_are_accurate_in_both_tails(a, distance):
+    def slope(function, step):
+        return central_difference_jvp(function, (a,), (1.0,), step * min(a, np.sqrt(a)))
+
+    x = a * np.exp(distance / np.sqrt(a))
+    upper = x > a
+    tail = sc.gammaincc if upper else sc.gammainc
+    expected = slope(lambda a: tail(a, x), 0.01)
+    np.testing.assert_allclose(ft.grad(tail)(a, x), expected, rtol=1e-8)
+    b = 3.3
+    x = sc.expit(np.log(a / b) + distance * np.sqrt(1 / a + 1 / b) / 2)
+    tail = sc.betaincc if x > a / (a + b) else sc.betainc
+    expected = slope(lambda a: tail(a, b, x), 0.01)
+    np.testing.assert_allclose(ft.grad(tail)(a, b, x), expected, rtol=1e-7)
+    mirrored = sc.betainc if tail is sc.betaincc else sc.betaincc
+    expected = slope(lambda a: mirrored(b, a, 1 - x), 0.01)
+    np.testing.assert_allclose(ft.grad(mirrored, 1)(b, a, 1 - x), expected, rtol=1e-7)
+
+
 @pytest.mark.parametrize("x", [60.0, -60.0])
 def test_the_curvature_of_log_ndtr_is_finite_in_both_tails(x):
     np.testing.assert_allclose(
@@ -392,8 +415,10 @@ def test_functions_behind_which_ufuncs_stand_work_as_they_are():
     w = sc.lambertw(0.7).real
     np.testing.assert_allclose(ft.grad(lambda z: sc.lambertw(z).real)(0.7), w / (0.7 * (1 + w)))
     np.testing.assert_allclose(ft.grad(lambda x: sc.jvp(2, x))(0.7), sc.jvp(2, 0.7, 2))
-    with pytest.raises(ft.errors.MissingRuleError, match="_riemann_zeta has no derivative"):
-        ft.grad(sc.zeta)(2.5)
+    # ζ'(2) = (γ + log 2π - 12 log A) π²/6, with Glaisher's constant A
+    expected = np.pi**2 / 6 * (np.euler_gamma + np.log(2 * np.pi) - 12 * np.log(1.2824271291006226))
+    np.testing.assert_allclose(ft.grad(sc.zeta)(2.0), expected, rtol=1e-12)
+    np.testing.assert_allclose(ft.grad(sc.zeta)(0.0), -np.log(2 * np.pi) / 2, rtol=1e-12)
 
 
 def test_ufuncs_without_a_derivative_batch_and_stage_but_refuse_to_differentiate():

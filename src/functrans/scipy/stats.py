@@ -89,8 +89,6 @@ class norm:
 class t:
     """Student's t distribution with df degrees of freedom.
 
-    `cdf` has no derivative by df.
-
     Examples
     --------
     >>> from functrans import grad
@@ -121,8 +119,6 @@ class t:
 
 class gamma:
     """The gamma distribution with shape parameter a.
-
-    `cdf` and `sf` have no derivative by a.
 
     Examples
     --------
@@ -156,8 +152,6 @@ class gamma:
 
 class beta:
     """The beta distribution with shape parameters a and b.
-
-    `cdf` has no derivative by a and b.
 
     Examples
     --------

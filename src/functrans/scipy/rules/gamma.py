@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 from scipy import special as sc
 
-from functrans.scipy.rules.family import UNKNOWN, rule
+from functrans.scipy.rules.family import rule
+from functrans.scipy.rules.incomplete import (
+    beta_density,
+    betainc_by_a,
+    betainc_by_b,
+    gamma_density,
+    gammainc_by_a,
+)
+from functrans.transforms.derivatives import jvp
 
 rule(sc.gamma, lambda out, x: out * sc.psi(x))
 rule(sc.gammaln, lambda x: sc.psi(x))
@@ -56,29 +64,81 @@ rule(
 )
 
 # Incomplete integrals: the derivative by the limit is the integrand, and that of the inverse is one
-# over it.
+# over it. An inverse x(a, y) of F(a, x) = y moves with a by -(∂F/∂a)/(∂F/∂x).
 
 
-def gamma_density(a: Any, x: Any) -> Any:
-    """x^(a-1) exp(-x) / Γ(a)."""
-    return np.exp(sc.xlogy(a - 1, x) - x - sc.gammaln(a))
+def _gammaincinv_by_a(out: Any, a: Any) -> Any:
+    return -gammainc_by_a(a, out) / gamma_density(a, out)
 
 
-def beta_density(a: Any, b: Any, x: Any) -> Any:
-    """x^(a-1) (1-x)^(b-1) / B(a, b)."""
-    return np.exp(sc.xlogy(a - 1, x) + sc.xlog1py(b - 1, -x) - sc.betaln(a, b))
+def _betaincinv_by(derivative: Any, out: Any, a: Any, b: Any) -> Any:
+    return -derivative(a, b, out) / beta_density(a, b, out)
 
 
-rule(sc.gammainc, UNKNOWN, lambda x, y: gamma_density(x, y))
-rule(sc.gammaincc, UNKNOWN, lambda x, y: -gamma_density(x, y))
-rule(sc.gammaincinv, UNKNOWN, lambda out, x: 1 / gamma_density(x, out))
-rule(sc.gammainccinv, UNKNOWN, lambda out, x: -1 / gamma_density(x, out))
-rule(sc.betainc, UNKNOWN, UNKNOWN, lambda x, y, z: beta_density(x, y, z))
-rule(sc.betaincc, UNKNOWN, UNKNOWN, lambda x, y, z: -beta_density(x, y, z))
-rule(sc.betaincinv, UNKNOWN, UNKNOWN, lambda out, x, y: 1 / beta_density(x, y, out))
-rule(sc.betainccinv, UNKNOWN, UNKNOWN, lambda out, x, y: -1 / beta_density(x, y, out))
+rule(sc.gammainc, lambda x, y: gammainc_by_a(x, y), lambda x, y: gamma_density(x, y))
+rule(sc.gammaincc, lambda x, y: -gammainc_by_a(x, y), lambda x, y: -gamma_density(x, y))
+rule(
+    sc.gammaincinv,
+    lambda out, x: _gammaincinv_by_a(out, x),
+    lambda out, x: 1 / gamma_density(x, out),
+)
+rule(
+    sc.gammainccinv,
+    lambda out, x: _gammaincinv_by_a(out, x),
+    lambda out, x: -1 / gamma_density(x, out),
+)
+rule(
+    sc.betainc,
+    lambda x, y, z: betainc_by_a(x, y, z),
+    lambda x, y, z: betainc_by_b(x, y, z),
+    lambda x, y, z: beta_density(x, y, z),
+)
+rule(
+    sc.betaincc,
+    lambda x, y, z: -betainc_by_a(x, y, z),
+    lambda x, y, z: -betainc_by_b(x, y, z),
+    lambda x, y, z: -beta_density(x, y, z),
+)
+rule(
+    sc.betaincinv,
+    lambda out, x, y: _betaincinv_by(betainc_by_a, out, x, y),
+    lambda out, x, y: _betaincinv_by(betainc_by_b, out, x, y),
+    lambda out, x, y: 1 / beta_density(x, y, out),
+)
+rule(
+    sc.betainccinv,
+    lambda out, x, y: _betaincinv_by(betainc_by_a, out, x, y),
+    lambda out, x, y: _betaincinv_by(betainc_by_b, out, x, y),
+    lambda out, x, y: -1 / beta_density(x, y, out),
+)
 
-# Hurwitz' zeta function Σ (k + q)^-s. By s there is no closed form.
-rule(sc._ufuncs._zeta, UNKNOWN, lambda x, y: -x * sc.zeta(x + 1, y))
-rule(sc._ufuncs._riemann_zeta, UNKNOWN)
-rule(sc.zetac, UNKNOWN)
+# Hurwitz' zeta function ζ(s, q) = Σ (k + q)^-s, and Riemann's, ζ(s, 1).
+
+_SUMMED = 12
+_BERNOULLI = sc.bernoulli(24)[2::2]
+
+
+def _euler_maclaurin(s: Any, q: Any) -> Any:
+    """ζ(s, q) for q > 0 and s > -20, as an expression that can be differentiated by s.
+
+    Σ_{k<N} (k+q)^-s + w^(1-s)/(s-1) + w^-s/2 + Σ_j B_2j/(2j)! s(s+1)...(s+2j-2) w^(1-s-2j), w = N + q.
+    """
+    w = _SUMMED + q
+    total = w ** (1 - s) / (s - 1) + w**-s / 2
+    for k in range(_SUMMED):
+        total = total + (k + q) ** -s
+    term = s * w ** (-1 - s) / 2
+    for j, number in enumerate(_BERNOULLI, start=1):
+        total = total + number * term
+        term = term * (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2) * w * w)
+    return total
+
+
+def _zeta_by_s(s: Any, q: Any) -> Any:
+    s = s + np.zeros(np.shape(q))
+    return jvp(lambda s: _euler_maclaurin(s, q), (s,), (np.ones(np.shape(s)),))[1]
+
+
+rule(sc._ufuncs._zeta, lambda x, y: _zeta_by_s(x, y), lambda x, y: -x * sc.zeta(x + 1, y))
+rule(sc._ufuncs._riemann_zeta, lambda x: _zeta_by_s(x, 1.0))
+rule(sc.zetac, lambda x: _zeta_by_s(x, 1.0))

@@ -1,7 +1,7 @@
 """Distribution functions and their inverses.
 
 The derivative of a distribution function by its limit is the density, that of the inverse is one over
-it. Parameters in which the function has no closed derivative (degrees of freedom, counts) are UNKNOWN.
+it. Counts, and parameters without a formula, are UNKNOWN.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ import numpy as np
 from scipy import special as sc
 
 from functrans.scipy.rules.family import UNKNOWN, rule
-from functrans.scipy.rules.gamma import beta_density, gamma_density
+from functrans.scipy.rules.incomplete import (
+    beta_density,
+    betainc_by_a,
+    betainc_by_b,
+    gamma_density,
+    gammainc_by_a,
+)
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 
@@ -44,9 +50,17 @@ def _chi_square_density(df: Any, x: Any) -> Any:
     return gamma_density(df / 2, x / 2) / 2
 
 
-rule(sc.chdtr, UNKNOWN, lambda x, y: _chi_square_density(x, y))
-rule(sc.chdtrc, UNKNOWN, lambda x, y: -_chi_square_density(x, y))
-rule(sc.chdtri, UNKNOWN, lambda out, x: -1 / _chi_square_density(x, out))
+def _chi_square_by_df(df: Any, x: Any) -> Any:
+    return gammainc_by_a(df / 2, x / 2) / 2
+
+
+rule(sc.chdtr, lambda x, y: _chi_square_by_df(x, y), lambda x, y: _chi_square_density(x, y))
+rule(sc.chdtrc, lambda x, y: -_chi_square_by_df(x, y), lambda x, y: -_chi_square_density(x, y))
+rule(
+    sc.chdtri,
+    lambda out, x: -_chi_square_by_df(x, out) / _chi_square_density(x, out),
+    lambda out, x: -1 / _chi_square_density(x, out),
+)
 
 # Noncentral chi-square, chndtr(x, df, λ): d/dλ is minus the density with two more degrees of freedom.
 
@@ -84,33 +98,58 @@ def _f_density(d1: Any, d2: Any, x: Any) -> Any:
     return beta_density(d1 / 2, d2 / 2, u) * d1 * d2 / (d2 + d1 * x) ** 2
 
 
-rule(sc.fdtr, UNKNOWN, UNKNOWN, lambda x, y, z: _f_density(x, y, z))
-rule(sc.fdtrc, UNKNOWN, UNKNOWN, lambda x, y, z: -_f_density(x, y, z))
-rule(sc.fdtri, UNKNOWN, UNKNOWN, lambda out, x, y: 1 / _f_density(x, y, out))
+def _f_by_d1(d1: Any, d2: Any, x: Any) -> Any:
+    u = d1 * x / (d2 + d1 * x)
+    return betainc_by_a(d1 / 2, d2 / 2, u) / 2 + _f_density(d1, d2, x) * x / d1
+
+
+def _f_by_d2(d1: Any, d2: Any, x: Any) -> Any:
+    u = d1 * x / (d2 + d1 * x)
+    return betainc_by_b(d1 / 2, d2 / 2, u) / 2 - _f_density(d1, d2, x) * x / d2
+
+
+rule(
+    sc.fdtr,
+    lambda x, y, z: _f_by_d1(x, y, z),
+    lambda x, y, z: _f_by_d2(x, y, z),
+    lambda x, y, z: _f_density(x, y, z),
+)
+rule(
+    sc.fdtrc,
+    lambda x, y, z: -_f_by_d1(x, y, z),
+    lambda x, y, z: -_f_by_d2(x, y, z),
+    lambda x, y, z: -_f_density(x, y, z),
+)
+rule(
+    sc.fdtri,
+    lambda out, x, y: -_f_by_d1(x, y, out) / _f_density(x, y, out),
+    lambda out, x, y: -_f_by_d2(x, y, out) / _f_density(x, y, out),
+    lambda out, x, y: 1 / _f_density(x, y, out),
+)
 
 # Gamma, gdtr(a, b, x) = P(b, a x), and its inverses in x and in a, for which a x is constant.
 rule(
     sc.gdtr,
     lambda x, y, z: z * gamma_density(y, x * z),
-    UNKNOWN,
+    lambda x, y, z: gammainc_by_a(y, x * z),
     lambda x, y, z: x * gamma_density(y, x * z),
 )
 rule(
     sc.gdtrc,
     lambda x, y, z: -z * gamma_density(y, x * z),
-    UNKNOWN,
+    lambda x, y, z: -gammainc_by_a(y, x * z),
     lambda x, y, z: -x * gamma_density(y, x * z),
 )
 rule(
     sc.gdtrix,
     lambda out, x: -out / x,
-    UNKNOWN,
+    lambda out, x, y: -gammainc_by_a(y, x * out) / (x * gamma_density(y, x * out)),
     lambda out, x, y: 1 / (x * gamma_density(y, x * out)),
 )
 rule(
     sc.gdtria,
     lambda out, y, z: 1 / (z * gamma_density(y, z * out)),
-    UNKNOWN,
+    lambda out, y, z: -gammainc_by_a(y, z * out) / (z * gamma_density(y, z * out)),
     lambda out, z: -out / z,
 )
 
@@ -122,8 +161,22 @@ def _t_density(df: Any, t: Any) -> Any:
     return np.exp(-(df + 1) / 2 * np.log1p(t * t / df) - sc.betaln(0.5, df / 2)) / np.sqrt(df)
 
 
-rule(sc.stdtr, UNKNOWN, lambda x, y: _t_density(x, y))
-rule(sc.stdtrit, UNKNOWN, lambda out, x: 1 / _t_density(x, out))
+def _t_by_df(df: Any, t: Any) -> Any:
+    """For t < 0 it is I_u(df/2, 1/2)/2 with u = df/(df + t²), for t > 0 one minus this; 0 at t = 0."""
+    center = t == 0
+    square = np.where(center, 1, t * t)
+    u = df / (df + square)
+    # The density of u times ∂u/∂df, and that is the density of t times -t/(2 df).
+    shape = betainc_by_a(df / 2, 0.5, u) / 4
+    return np.where(center, 0, -np.sign(t) * shape - _t_density(df, t) * t / (2 * df))
+
+
+rule(sc.stdtr, lambda x, y: _t_by_df(x, y), lambda x, y: _t_density(x, y))
+rule(
+    sc.stdtrit,
+    lambda out, x: -_t_by_df(x, out) / _t_density(x, out),
+    lambda out, x: 1 / _t_density(x, out),
+)
 
 # The normal distribution solved for its mean and its deviation: mean = x - sd Φ⁻¹(p).
 rule(
