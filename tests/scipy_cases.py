@@ -62,8 +62,10 @@ def check_derivatives(function, args, second=True, rtol=1e-6, atol=1e-8, step=5e
 def check_lanes(function, args, rtol=1e-9, atol=1e-11):
     """vmap is a loop, with one, all but one, or all arguments mapped, and so is vmap of a gradient."""
     rng = np.random.default_rng(7)
-    lanes = [map_leaves(lambda x: x + 0.01 * rng.uniform(-1, 1, np.shape(x)), args)] * 2
-    lanes.append(args)
+    lanes = [
+        args,
+        *(map_leaves(lambda x: x + 0.01 * rng.uniform(-1, 1, np.shape(x)), args) for _ in range(2)),
+    ]
     count = len(args)
     alone = [tuple(0 if j == k else None for j in range(count)) for k in range(count)]
     but_one = [tuple(None if j == k else 0 for j in range(count)) for k in range(count)]

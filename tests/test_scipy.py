@@ -1,5 +1,8 @@
 """functrans.scipy: the functions on which SciPy gives no hook, held against SciPy and against the laws."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -374,3 +377,28 @@ def test_optimizers_refuse_what_they_cannot_do():
         ft.grad(lambda x: np.sum(optimize.minimize(rosenbrock, x).x))(np.zeros(2))
     with pytest.raises(ft.errors.OptionError, match="supplied by functrans"):
         optimize.minimize(rosenbrock, np.zeros(2), jac=True)
+
+
+# Without SciPy.
+
+
+def test_without_scipy_the_package_imports_and_its_modules_say_what_to_install():
+    program = (
+        "import sys\n"
+        "sys.modules['scipy'] = None\n"
+        "import functrans, functrans.scipy\n"
+        "for name in functrans.scipy.__all__:\n"
+        "    try:\n"
+        "        getattr(functrans.scipy, name)\n"
+        "    except ModuleNotFoundError as error:\n"
+        "        assert 'functrans[scipy]' in str(error), error\n"
+        "    else:\n"
+        "        raise AssertionError(name)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_modules_are_loaded_by_name():
+    assert ft.scipy.special is special
+    with pytest.raises(AttributeError, match="no attribute 'signal'"):
+        ft.scipy.signal

@@ -124,6 +124,13 @@ TABLE = [
     ("nrdtrimn", U, P, R),
     ("nrdtrisd", (-2.0, -1.9, -1.8), (0.6, 0.7, 0.8), R),
     ("tklmbda", (-0.4, 0.1, 0.3), 0.7),
+    ("kolmogorov", (0.4, 0.99, 2.6)),
+    ("kolmogi", U),
+    ("chdtriv", U, BIG),
+    ("gdtrib", Q, U, BIG),
+    ("btdtria", U, P, (0.3, 0.5, 0.6)),
+    ("btdtrib", P, U, (0.3, 0.5, 0.6)),
+    ("chndtrinc", (1.7, 3.2, 5.5), 3.3, (0.3, 0.2, 0.4)),
     # Bessel functions.
     *[(name, order, P) for name in ("jv", "yv", "iv", "kv", "jve", "yve") for order in (1.3, 2)],
     *[(name, order, P) for name in ("ive", "kve", "hankel1", "hankel2") for order in (1.3, 2)],
@@ -423,12 +430,12 @@ def test_functions_behind_which_ufuncs_stand_work_as_they_are():
 
 def test_ufuncs_without_a_derivative_batch_and_stage_but_refuse_to_differentiate():
     x = np.array([0.3, 0.9])
-    np.testing.assert_array_equal(ft.vmap(sc.kolmogorov)(x), sc.kolmogorov(x))
-    np.testing.assert_array_equal(ft.make_graph(sc.kolmogorov)(x)(x), sc.kolmogorov(x))
-    with pytest.raises(
-        ft.errors.MissingRuleError, match=r"kolmogorov has no derivative by its arg"
-    ):
-        ft.grad(sc.kolmogorov)(0.9)
+    for function in (lambda x: sc.smirnov(3, x), lambda x: sc.pro_ang1(1, 2, 0.5, x)[1]):
+        np.testing.assert_array_equal(ft.vmap(function)(x), function(x))
+        np.testing.assert_array_equal(ft.make_graph(function)(x)(x), function(x))
+        for differentiate in (ft.grad(function), lambda x, f=function: ft.jvp(f, (x,), (1.0,))):
+            with pytest.raises(ft.errors.MissingRuleError, match=r"has no derivative by its"):
+                differentiate(0.9)
 
 
 def test_orders_may_be_mapped_and_lists_are_arrays():
@@ -438,6 +445,14 @@ def test_orders_may_be_mapped_and_lists_are_arrays():
     np.testing.assert_allclose(slope, [0, 1, 0.9])
     out = ft.vmap(lambda x: sc.betainc([1.0, 2.0], 3.0, x))(np.array([0.2, 0.4]))
     np.testing.assert_array_equal(out, sc.betainc([1.0, 2.0], 3.0, [[0.2], [0.4]]))
+
+
+def test_rules_of_single_precision_do_not_overflow():
+    x = np.float32(20.0)
+    assert ft.grad(ft.grad(sc.log_ndtr))(x) == 0
+    assert ft.grad(sc.log_ndtr)(x) < 1e-30
+    for function in (sc.zetac, sc.kolmogorov, lambda x: sc.gammainc(x, x)):
+        assert ft.grad(ft.grad(function))(np.float32(1.5)).dtype == np.float32
 
 
 def test_dtypes_are_those_of_scipy():

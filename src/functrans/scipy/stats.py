@@ -42,7 +42,7 @@ def _standardized(x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
 
 def _inside(supported: Any, z: Any, anywhere: float, log_density: Callable[[Any], Any]) -> Any:
     """log_density(z) where z is supported, and -inf elsewhere; `anywhere` is a point of the support."""
-    return np.where(supported, log_density(np.where(supported, z, anywhere)), -np.inf)
+    return np.where(supported, log_density(np.where(supported, z, anywhere)), -np.inf)[()]
 
 
 class norm:
@@ -142,12 +142,12 @@ class gamma:
     @staticmethod
     def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
         z, _ = _standardized(x, loc, scale)
-        return np.where(z > 0, sc.gammainc(as_array(a), np.where(z > 0, z, 1)), 0)
+        return np.where(z > 0, sc.gammainc(as_array(a), np.where(z > 0, z, 1)), 0)[()]
 
     @staticmethod
     def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
         z, _ = _standardized(x, loc, scale)
-        return np.where(z > 0, sc.gammaincc(as_array(a), np.where(z > 0, z, 1)), 1)
+        return np.where(z > 0, sc.gammaincc(as_array(a), np.where(z > 0, z, 1)), 1)[()]
 
 
 class beta:
@@ -182,7 +182,7 @@ class beta:
         z, _ = _standardized(x, loc, scale)
         within = (z > 0) & (z < 1)
         inner = sc.betainc(as_array(a), as_array(b), np.where(within, z, 0.5))
-        return np.where(within, inner, np.where(z >= 1, 1.0, np.where(z <= 0, 0.0, z)))
+        return np.where(within, inner, np.where(z >= 1, 1.0, np.where(z <= 0, 0.0, z)))[()]
 
 
 class poisson:
@@ -210,7 +210,7 @@ class poisson:
     @staticmethod
     def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
         count = np.floor(as_array(k) - as_array(loc))
-        return np.where(count >= 0, sc.pdtr(np.maximum(count, 0), as_array(mu)), 0)
+        return np.where(count >= 0, sc.pdtr(np.maximum(count, 0), as_array(mu)), 0)[()]
 
 
 class laplace:
@@ -237,13 +237,13 @@ class laplace:
     def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
         z, _ = _standardized(x, loc, scale)
         tail = np.exp(-np.abs(z)) / 2
-        return np.where(z > 0, 1 - tail, tail)
+        return np.where(z > 0, 1 - tail, tail)[()]
 
     @staticmethod
     def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
         z, _ = _standardized(x, loc, scale)
         right = np.log1p(-np.exp(-np.abs(z)) / 2)
-        return np.where(z > 0, right, -np.abs(z) - math.log(2))
+        return np.where(z > 0, right, -np.abs(z) - math.log(2))[()]
 
 
 class logistic:

@@ -93,9 +93,9 @@ rule(
 
 
 def _hazard(x: Any) -> Any:
-    """φ(x)/Φ(x) = √(2/π) / erfcx(-x/√2); right of 37 it is below 1e-297."""
+    """φ(x)/Φ(x) = √(2/π) / erfcx(-x/√2), which far right, where erfcx overflows, is next to 0."""
     if dtype_of(x).kind != "c":
-        x = np.minimum(x, 37.0)
+        x = np.minimum(x, 37.0 if dtype_of(x).itemsize > 4 else 13.0)
     return math.sqrt(2 / math.pi) / sc.erfcx(-x / _ROOT_2)
 
 

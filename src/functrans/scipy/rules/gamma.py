@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import special as sc
 
+from functrans.core.shapes import dtype_of
 from functrans.scipy.rules.family import rule
 from functrans.scipy.rules.incomplete import (
     beta_density,
@@ -136,7 +137,7 @@ def _euler_maclaurin(s: Any, q: Any) -> Any:
 
 def _zeta_by_s(s: Any, q: Any) -> Any:
     s = s + np.zeros(np.shape(q))
-    return jvp(lambda s: _euler_maclaurin(s, q), (s,), (np.ones(np.shape(s)),))[1]
+    return jvp(lambda s: _euler_maclaurin(s, q), (s,), (np.ones(np.shape(s), dtype_of(s)),))[1]
 
 
 rule(sc._ufuncs._zeta, lambda x, y: _zeta_by_s(x, y), lambda x, y: -x * sc.zeta(x + 1, y))

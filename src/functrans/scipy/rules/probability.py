@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import special as sc
 
+from functrans.core.shapes import dtype_of
 from functrans.scipy.rules.family import UNKNOWN, rule
 from functrans.scipy.rules.incomplete import (
     beta_density,
@@ -20,6 +21,7 @@ from functrans.scipy.rules.incomplete import (
     gamma_density,
     gammainc_by_a,
 )
+from functrans.transforms.derivatives import jvp
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 
@@ -194,3 +196,56 @@ rule(
 
 # Tukey's lambda has the quantile function (p^λ - (1-p)^λ)/λ, and the density is one over its slope.
 rule(sc.tklmbda, lambda out, y: 1 / (out ** (y - 1) + (1 - out) ** (y - 1)), UNKNOWN)
+
+# Solved for a shape parameter p of F(p, x) = y: ∂p/∂y = 1/F_p, and ∂p/∂x = -F_x/F_p.
+rule(
+    sc.chdtriv,
+    lambda out, y: 1 / _chi_square_by_df(out, y),
+    lambda out, y: -_chi_square_density(out, y) / _chi_square_by_df(out, y),
+)
+rule(
+    sc.gdtrib,
+    lambda out, x, z: -z * gamma_density(out, x * z) / gammainc_by_a(out, x * z),
+    lambda out, x, z: 1 / gammainc_by_a(out, x * z),
+    lambda out, x, z: -x * gamma_density(out, x * z) / gammainc_by_a(out, x * z),
+)
+rule(
+    sc.btdtria,
+    lambda out, y, z: 1 / betainc_by_a(out, y, z),
+    lambda out, y, z: -betainc_by_b(out, y, z) / betainc_by_a(out, y, z),
+    lambda out, y, z: -beta_density(out, y, z) / betainc_by_a(out, y, z),
+)
+rule(
+    sc.btdtrib,
+    lambda out, x, z: -betainc_by_a(x, out, z) / betainc_by_b(x, out, z),
+    lambda out, x, z: 1 / betainc_by_b(x, out, z),
+    lambda out, x, z: -beta_density(x, out, z) / betainc_by_b(x, out, z),
+)
+rule(
+    sc.chndtrinc,
+    lambda out, x, y: 1 / _noncentral_quantile_by_lambda(x, y, out),
+    UNKNOWN,
+    lambda out, x, y: -1 / _noncentral_chi_square_density(x, y + 2, out),
+)
+
+# Kolmogorov's distribution: K(x) = 2 Σ (-1)^(k-1) exp(-2k²x²), which converges fast for large x, and
+# K(x) = 1 - √(2π)/x Σ exp(-(2k-1)²π²/(8x²)), which does for small x.
+
+
+def _kolmogorov_series(x: Any) -> Any:
+    small = x < 1
+    large, x = np.where(small, 1, x), np.where(small, x, 1)
+    right: Any = 0
+    left: Any = 0
+    for k in range(1, 6):
+        right = right - 2 * (-1) ** k * np.exp(-2 * k * k * large * large)
+        left = left + np.exp(-(((2 * k - 1) * math.pi / x) ** 2) / 8)
+    return np.where(small, 1 - _ROOT_2PI / x * left, right)
+
+
+def _slope_of_kolmogorov(x: Any) -> Any:
+    return jvp(_kolmogorov_series, (x,), (np.ones(np.shape(x), dtype_of(x)),))[1]
+
+
+rule(sc.kolmogorov, lambda x: _slope_of_kolmogorov(x))
+rule(sc.kolmogi, lambda out: 1 / _slope_of_kolmogorov(out))
