@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.special
 import scipy.stats
-from oracles import assert_trees_close
+from oracles import assert_trees_close, leaves
 from scipy_cases import check_derivatives, check_lanes, check_staging
 
 import functrans as ft
@@ -149,6 +149,15 @@ for_each = pytest.mark.parametrize("function,reference,args", CASES.values(), id
 @for_each
 def test_values_are_those_of_scipy(function, reference, args):
     assert_trees_close(function(*args), reference(*args), rtol=1e-10, dtypes=True)
+
+
+@for_each
+def test_single_precision_stays_what_scipy_makes_of_it(function, reference, args):
+    args = tuple(arg.astype(np.float32) for arg in args)
+    expected = [np.asarray(leaf).dtype for leaf in leaves(reference(*args))]
+    traced = leaves(ft.jvp(function, args, args)[0])
+    assert [np.asarray(leaf).dtype for leaf in traced] == expected
+    assert [spec.dtype for spec in ft.tree.leaves(ft.eval_shape(function, *args))] == expected
 
 
 @for_each

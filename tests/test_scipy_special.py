@@ -110,7 +110,7 @@ TABLE = [
     ("chdtr", Q, P),
     ("chdtrc", Q, P),
     ("chdtri", Q, U),
-    ("chndtr", BIG, 3.3, Q),
+    ("chndtr", BIG, 3.3, (0.01, 0.4, 2.1)),
     ("chndtrix", U, 3.3, Q),
     ("fdtr", Q, BIG, P),
     ("fdtrc", Q, BIG, P),
@@ -169,6 +169,7 @@ TABLE = [
     ("elliprf", (0.4, 1.3, 2.0), (1.4, 1.3, 0.7), (0.9, 1.3, 2.0)),
     ("elliprg", P, Q, (0.9, 3.0, 1.9)),
     ("elliprj", P, Q, (0.9, 3.0, 1.9), (1.1, 2.4, 0.5)),
+    ("elliprj", (1.3, 0.8, 0.7), (0.6, 1.4, 0.7), (1.3, 0.9, 1.9), (1.3, 1.4, 0.7)),
     ("agm", P, (1.4, 1.3, 0.7)),
     # Polynomials and hypergeometric functions.
     *[
@@ -339,6 +340,7 @@ def slopes(name, *point):
         ("agm", (2, 2), (0.5, 0.5)),
         ("elliprf", (1, 1, 1), (-1 / 6, -1 / 6, -1 / 6)),
         ("elliprd", (1, 1, 1), (-0.3, -0.3, -0.9)),
+        ("elliprj", (1, 1, 1, 1), (-0.3, -0.3, -0.3, -0.6)),
         ("erfcx", (1e9,), (-1e-18 / np.sqrt(np.pi),)),
         ("dawsn", (-1e9,), (-0.5e-18,)),
         ("powm1", (0, 2), (0, 0)),

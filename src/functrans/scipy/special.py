@@ -5,7 +5,6 @@ Everything else of scipy.special is a ufunc, or calls one, and works on traced v
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -151,7 +150,7 @@ def multigammaln(a: Any, d: int) -> Any:
     1.162431
     """
     a = as_array(a)
-    total: Any = d * (d - 1) * 0.25 * math.log(math.pi)
+    total: Any = d * (d - 1) * 0.25 * np.log(np.pi)
     for j in range(d):
         total = total + sc.gammaln(a - j / 2)
     return total

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import special as sc
 
+from functrans.core.shapes import cast, dtype_of
 from functrans.core.tracer import UFUNCS
 from functrans.scipy.rules.family import UNKNOWN, refuse_complex, rule, several
 
@@ -78,8 +79,9 @@ def _spherical(kind: str, below: int, above: int) -> None:
     function = getattr(sc._ufuncs, f"_spherical_{kind}")
 
     def slope(n: Any, x: Any) -> Any:
+        share = cast(n / (2 * n + 1), dtype_of(x).type(0).real.dtype)
         lower, upper = function(np.maximum(n - 1, 0), x), function(n + 1, x)
-        return (below * n * lower + above * (n + 1) * upper) / (2 * n + 1)
+        return below * share * lower + above * (1 - share) * upper
 
     rule(function, UNKNOWN, lambda x, y: slope(x, y))
     UFUNCS[getattr(sc._ufuncs, f"_spherical_{kind}_d")] = slope

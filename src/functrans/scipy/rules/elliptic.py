@@ -149,7 +149,19 @@ rule(
 
 
 def _rj_by_first(out: Any, x: Any, y: Any, z: Any, p: Any) -> Any:
-    return (out - sc.elliprd(y, z, x)) / (2 * (p - x))
+    """∂R_J/∂x = (R_J - R_D(y, z, x)) / (2 (p - x)).
+
+    Where x and p are close, (t+x)^(-3/2) (t+p)^-1 under its integral is (t+q)^(-5/2) with q = (3x + 2p)/5,
+    up to the square of their distance, and this is a derivative of R_D.
+    """
+    close = np.abs(p - x) <= _CLOSE * np.abs(p + x)
+    middle = np.where(close, (3 * x + 2 * p) / 5, 1)
+    apart = np.where(close, 2, p - x)
+    return np.where(
+        close,
+        _rd_by_last(sc.elliprd(y, z, middle), y, z, middle) / 3,
+        (out - sc.elliprd(y, z, x)) / (2 * apart),
+    )
 
 
 def _rj_by_last(out: Any, x: Any, y: Any, z: Any, p: Any) -> Any:

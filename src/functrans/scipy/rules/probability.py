@@ -68,10 +68,18 @@ rule(
 
 
 def _noncentral_chi_square_density(x: Any, df: Any, noncentrality: Any) -> Any:
-    """exp(-(√x - √λ)²/2) (x/λ)^(df/4 - 1/2) I_{df/2 - 1}(√(λx)) exp(-√(λx)) / 2."""
+    """exp(-(√x - √λ)²/2) (x/λ)^(df/4 - 1/2) I_{df/2 - 1}(√(λx)) exp(-√(λx)) / 2.
+
+    For small λx the central density times exp(-λ/2) 0F1(df/2, λx/4), which is smooth at λ = 0.
+    """
+    small = x * noncentrality < 1
+    central = _chi_square_density(df, x) * np.exp(-noncentrality / 2)
+    near = central * sc.hyp0f1(df / 2, np.where(small, x * noncentrality, 0) / 4)
+    x, noncentrality = np.where(small, 1, x), np.where(small, 1, noncentrality)
     gap = np.sqrt(x) - np.sqrt(noncentrality)
     bessel = sc.ive(df / 2 - 1, np.sqrt(x * noncentrality))
-    return np.exp(-gap * gap / 2) * (x / noncentrality) ** (df / 4 - 0.5) * bessel / 2
+    far = np.exp(-gap * gap / 2) * (x / noncentrality) ** (df / 4 - 0.5) * bessel / 2
+    return np.where(small, near, far)
 
 
 def _noncentral_quantile_by_lambda(out: Any, df: Any, noncentrality: Any) -> Any:
