@@ -409,5 +409,8 @@ def test_without_scipy_the_package_imports_and_its_modules_say_what_to_install()
 
 def test_modules_are_loaded_by_name():
     assert ft.scipy.special is special
+    assert special.erf is scipy.special.erf
+    with pytest.raises(AttributeError, match="no attribute 'roots_legendre'"):
+        special.roots_legendre
     with pytest.raises(AttributeError, match="no attribute 'signal'"):
         ft.scipy.signal

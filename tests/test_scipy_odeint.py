@@ -78,6 +78,18 @@ def test_graphs_compute_the_same():
     assert "odeint" in str(ft.make_graph(path)(*POINT))
 
 
+@pytest.mark.filterwarnings("error")
+def test_complex_states_with_real_arguments():
+    def slope(y, t, turn, mix):
+        return 1j * turn * y + mix * np.conj(y)
+
+    def final(real, imag, turn, mix):
+        y = odeint(slope, real + 1j * imag, TIMES, turn, mix, **TIGHT)
+        return np.stack([np.real(y), np.imag(y)])
+
+    check_derivatives(final, tuple(map(np.float64, (1.0, 0.5, 0.8, 0.3))), step=2e-3)
+
+
 def test_integer_arguments_and_python_branches():
     def slope(y, t, power, rate):
         return -rate * y**power if t < 0.6 else -rate * y

@@ -16,7 +16,7 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import Primitive
-from functrans.core.shapes import ArraySpec, dtype_of, is_inexact, shape_of
+from functrans.core.shapes import ArraySpec, cast, dtype_of, is_inexact, shape_of
 from functrans.numpy.table import as_array
 from functrans.scipy.loading import load
 from functrans.transforms.batching import vmap
@@ -211,10 +211,11 @@ def _backward(g: Any, saved: Any) -> Any:
     tracked = [k for k in range(len(leaves)) if mask >> (k + 2) & 1]
     zeros = [np.zeros(shape_of(leaves[k]), dtype_of(leaves[k])) for k in tracked]
     integral, unravel = ravel_pytree(zeros)
-    dtype = np.result_type(dtype_of(y0), dtype_of(integral)) if tracked else dtype_of(y0)
+    integral_dtype = dtype_of(integral)
+    dtype = np.result_type(dtype_of(y0), integral_dtype) if tracked else dtype_of(y0)
 
     def adjoint(state: Any, time: Any, *values: Any) -> Any:
-        y, a = state[:size].astype(dtype_of(y0)), state[size : 2 * size].astype(dtype_of(y0))
+        y, a = cast(state[:size], dtype_of(y0)), cast(state[size : 2 * size], dtype_of(y0))
 
         def slope(y: Any, *moved: Any) -> Any:
             full = list(values)
@@ -232,7 +233,7 @@ def _backward(g: Any, saved: Any) -> Any:
     for k in range(count - 1, 0, -1):
         start = np.concatenate([path[k], a, *([integral] if tracked else [])]).astype(dtype)
         state = solution(start, t[k - 1 : k + 1][::-1], *leaves, **backward)[1]
-        a, integral = state[size : 2 * size].astype(dtype_of(y0)), state[2 * size :]
+        a, integral = cast(state[size : 2 * size], dtype_of(y0)), state[2 * size :]
         if k > 1:
             a = a + g[k - 1]
     cotangents = []
@@ -244,7 +245,7 @@ def _backward(g: Any, saved: Any) -> Any:
         first = -np.sum(a * along[0], keepdims=True) if count > 1 else np.zeros(1)
         cotangents.append(np.concatenate([first, later]))
     if tracked:
-        cotangents.extend(unravel(integral))
+        cotangents.extend(unravel(cast(integral, integral_dtype)))
     return tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
 
 

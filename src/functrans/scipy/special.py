@@ -1,6 +1,6 @@
 """The functions of scipy.special that convert their arguments to arrays, for traced values.
 
-Everything else of scipy.special is a ufunc, or calls one, and works on traced values as it is.
+The ufuncs of scipy.special work on traced values as they are; they can be imported from here as well.
 """
 
 from __future__ import annotations
@@ -27,6 +27,17 @@ __all__ = [
     "spherical_kn",
     "spherical_yn",
 ]
+
+
+# What works on traced values as it is: the ufuncs, and these functions, which only call them.
+_HOOKED = frozenset({"lambertw", "sinc", "softplus", "zeta"})
+
+
+def __getattr__(name: str) -> Any:
+    value = getattr(sc, name, None)
+    if isinstance(value, np.ufunc) or (value is not None and name in _HOOKED):
+        return value
+    raise AttributeError(f"module 'functrans.scipy.special' has no attribute {name!r}")
 
 
 def _largest(x: Any, axis: Any) -> Any:
