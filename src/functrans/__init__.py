@@ -12,6 +12,7 @@ from functrans import numpy as numpy
 from functrans import tree as tree
 from functrans.core.allocator import keep_freed_memory as _keep_freed_memory
 from functrans.core.shapes import ArraySpec
+from functrans.core.tracer import LAZY as _LAZY
 from functrans.graph.graph import Graph
 from functrans.transforms.batching import (
     all_gather,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _keep_freed_memory()
+_LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 
 
 def __getattr__(name: str) -> Any:

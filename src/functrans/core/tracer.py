@@ -7,7 +7,9 @@ the NumPy surface (`functrans.numpy`), because the core does not know their prim
 from __future__ import annotations
 
 import dis
+import importlib
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,6 +25,9 @@ from functrans.core.views import is_mutable, overwrite
 # What `np.f(tracer)` means. A value is a primitive or a function that calls primitives.
 UFUNCS: dict[Any, Any] = {}
 FUNCTIONS: dict[Any, Any] = {}
+# Rules that are loaded when they are first needed: the module that holds the ufuncs, and the module
+# that fills UFUNCS for them.
+LAZY: dict[str, str] = {}
 
 _NUMBERS = frozenset(
     {np.ndarray, bool, int, float, complex, np.float64, np.float32, np.float16, np.int64, np.int32}
@@ -302,14 +307,16 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
     if targets is not None:
         targets = targets if isinstance(targets, tuple) else (targets,)
         check_targets(targets, f"numpy.{ufunc.__name__}")
-    if method == "__call__":
-        result = _call_with_keywords(ufunc, inputs, targets, **kwargs)
-    elif (ufunc, method) in FUNCTIONS:
+    if ufunc not in UFUNCS:
+        _load_rules(ufunc)
+    if (ufunc, method) in FUNCTIONS:
         result = FUNCTIONS[ufunc, method](*inputs, **kwargs)
+    elif method == "__call__":
+        result = _call_with_keywords(ufunc, inputs, targets, **kwargs)
     elif method in FUNCTIONS:  # a method that is written once for all ufuncs
         result = FUNCTIONS[method](ufunc, *inputs, **kwargs)
     else:
-        raise missing_rule(ufunc, "" if method == "__call__" else f".{method}")
+        raise missing_rule(ufunc, f".{method}")
     if targets is None:
         return result
     results = result if isinstance(result, tuple) else (result,)
@@ -375,6 +382,13 @@ def install_assign(function: Any) -> None:
     """Say how a result is written into a traced array."""
     global assign
     assign = function
+
+
+def _load_rules(ufunc: Any) -> None:
+    """Load the rules for this ufunc, if some are waiting."""
+    for owner, rules in LAZY.items():
+        if getattr(sys.modules.get(owner), ufunc.__name__, None) is ufunc:
+            importlib.import_module(rules)
 
 
 def install_unary(name: str, primitive: Primitive) -> None:

@@ -4,9 +4,10 @@ elementwise   a NumPy function and one partial derivative per argument
 constant      a NumPy function without a derivative (comparisons, rounding, argmax, ...)
 linear        a NumPy function linear in its first argument, and its transpose
 
-A partial derivative names what it needs, out of `out`, `x`, `y` and `z`, and only that is saved
-for the backward sweep: `lambda x: np.cos(x)` keeps the input, `lambda out: out` the output. Rules
-are plain NumPy code. On tracers plain NumPy code is primitives again, so rules can be transformed.
+A partial derivative names what it needs, out of `out` and the arguments, which are `x`, `y`, `z`,
+`w` and `v`, and only that is saved for the backward sweep: `lambda x: np.cos(x)` keeps the input,
+`lambda out: out` the output. Rules are plain NumPy code. On tracers plain NumPy code is primitives
+again, so rules can be transformed.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def elementwise(
     return primitive
 
 
-_NAMES = ("out", "x", "y", "z")
+_NAMES = ("out", "x", "y", "z", "w", "v")
 
 
 def _names(partial: Partial) -> tuple[str, ...]:

@@ -122,10 +122,9 @@ def own_all(
     addresses = set(map(id, values))
     unique = len(addresses) == len(values) and seen.isdisjoint(addresses)
     for k, value in enumerate(values):
-        if type(value) is np.ndarray and value.base is None and value.dtype is likes[k].dtype:
-            if unique and value.shape:  # the common case
-                continue
-        values[k] = _own(value, likes[k], seen)
+        array = unique and type(value) is np.ndarray
+        if not (array and value.base is None and value.shape and value.dtype is likes[k].dtype):
+            values[k] = _own(value, likes[k], seen)
     seen |= addresses
     return values
 

@@ -1,0 +1,26 @@
+"""SciPy on traced values.
+
+The ufuncs of `scipy.special` need nothing of this package: import them from SciPy, and `grad(erf)` works.
+Here are the functions on which SciPy gives no hook, with SciPy's names and arguments, in modules that
+are loaded when they are first used: special, linalg, stats, optimize and integrate.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from functrans.scipy import integrate as integrate
+    from functrans.scipy import linalg as linalg
+    from functrans.scipy import optimize as optimize
+    from functrans.scipy import special as special
+    from functrans.scipy import stats as stats
+
+__all__ = ["integrate", "linalg", "optimize", "special", "stats"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return importlib.import_module(f"functrans.scipy.{name}")
+    raise AttributeError(f"module 'functrans.scipy' has no attribute {name!r}")

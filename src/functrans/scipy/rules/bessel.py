@@ -1,0 +1,213 @@
+"""Bessel functions and their kin: Hankel, Kelvin, Struve, Airy, Wright, Mathieu, parabolic cylinders.
+
+Derivatives are by the argument; by the order there is no closed form. They follow from the recurrences
+C'_v = (C_{v-1} - C_{v+1})/2 and its kin, which hold at every order of derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special as sc
+
+from functrans.core.shapes import cast, dtype_of
+from functrans.core.tracer import UFUNCS
+from functrans.scipy.rules.family import UNKNOWN, refuse_complex, rule, several
+
+# Of the first, second and third kind, and modified.
+
+
+def _difference(function: Any, v: Any, x: Any) -> Any:
+    return (function(v - 1, x) - function(v + 1, x)) / 2
+
+
+def _sum(function: Any, v: Any, x: Any) -> Any:
+    return (function(v - 1, x) + function(v + 1, x)) / 2
+
+
+rule(sc.jv, UNKNOWN, lambda x, y: _difference(sc.jv, x, y))
+rule(sc.yv, UNKNOWN, lambda x, y: _difference(sc.yv, x, y))
+rule(sc.hankel1, UNKNOWN, lambda x, y: _difference(sc.hankel1, x, y))
+rule(sc.hankel2, UNKNOWN, lambda x, y: _difference(sc.hankel2, x, y))
+rule(sc.iv, UNKNOWN, lambda x, y: _sum(sc.iv, x, y))
+rule(sc.kv, UNKNOWN, lambda x, y: -_sum(sc.kv, x, y))
+rule(sc.yn, UNKNOWN, lambda x, y: _difference(sc.yv, x, y))
+rule(sc.kn, UNKNOWN, lambda x, y: -_sum(sc.kv, x, y))
+
+# Scaled by exp(z), exp(-iz), exp(iz); and by exp(-|Im z|), exp(-|Re z|), which are not holomorphic.
+rule(sc.kve, UNKNOWN, lambda out, x, y: out - _sum(sc.kve, x, y))
+rule(sc.hankel1e, UNKNOWN, lambda out, x, y: _difference(sc.hankel1e, x, y) - 1j * out)
+rule(sc.hankel2e, UNKNOWN, lambda out, x, y: _difference(sc.hankel2e, x, y) + 1j * out)
+
+
+def _slope_of_unscaled(function: Any, v: Any, x: Any) -> Any:
+    refuse_complex(function, x)
+    return _difference(function, v, x)
+
+
+def _slope_of_ive(out: Any, v: Any, x: Any) -> Any:
+    refuse_complex(sc.ive, x)
+    return _sum(sc.ive, v, x) - np.sign(x) * out
+
+
+rule(sc.jve, UNKNOWN, lambda x, y: _slope_of_unscaled(sc.jve, x, y))
+rule(sc.yve, UNKNOWN, lambda x, y: _slope_of_unscaled(sc.yve, x, y))
+rule(sc.ive, UNKNOWN, lambda out, x, y: _slope_of_ive(out, x, y))
+
+# Orders 0 and 1.
+rule(sc.j0, lambda x: -sc.j1(x))
+rule(sc.j1, lambda x: (sc.j0(x) - sc.jv(2, x)) / 2)
+rule(sc.y0, lambda x: -sc.y1(x))
+rule(sc.y1, lambda x: (sc.y0(x) - sc.yv(2, x)) / 2)
+rule(sc.i0, lambda x: sc.i1(x))
+rule(sc.i1, lambda x: (sc.i0(x) + sc.iv(2, x)) / 2)
+rule(sc.i0e, lambda out, x: sc.i1e(x) - np.sign(x) * out)
+rule(sc.i1e, lambda out, x: (sc.i0e(x) + sc.ive(2, x)) / 2 - np.sign(x) * out)
+rule(sc.k0, lambda x: -sc.k1(x))
+rule(sc.k1, lambda x: -(sc.k0(x) + sc.kv(2, x)) / 2)
+rule(sc.k0e, lambda out, x: out - sc.k1e(x))
+rule(sc.k1e, lambda out, x: out - (sc.k0e(x) + sc.kve(2, x)) / 2)
+
+# Spherical: (2n+1) f' = n f_{n-1} - (n+1) f_{n+1} and its kin. These are the ufuncs behind
+# scipy.special.spherical_jn, spherical_yn, spherical_in and spherical_kn, and, ending in _d, behind
+# their derivative=True.
+
+
+def _spherical(kind: str, below: int, above: int) -> None:
+    function = getattr(sc._ufuncs, f"_spherical_{kind}")
+
+    def slope(n: Any, x: Any) -> Any:
+        share = cast(n / (2 * n + 1), dtype_of(x).type(0).real.dtype)
+        lower, upper = function(np.maximum(n - 1, 0), x), function(n + 1, x)
+        return below * share * lower + above * (1 - share) * upper
+
+    rule(function, UNKNOWN, lambda x, y: slope(x, y))
+    UFUNCS[getattr(sc._ufuncs, f"_spherical_{kind}_d")] = slope
+
+
+_spherical("jn", 1, -1)
+_spherical("yn", 1, -1)
+_spherical("in", 1, 1)
+_spherical("kn", -1, -1)
+
+# Struve: H'_v = (H_{v-1} - H_{v+1} + (x/2)^v / (√π Γ(v + 3/2)))/2, modified with a plus.
+
+
+def _struve_term(v: Any, x: Any) -> Any:
+    return (x / 2) ** v * sc.rgamma(v + 1.5) / (2 * math.sqrt(math.pi))
+
+
+rule(sc.struve, UNKNOWN, lambda x, y: _difference(sc.struve, x, y) + _struve_term(x, y))
+rule(sc.modstruve, UNKNOWN, lambda x, y: _sum(sc.modstruve, x, y) + _struve_term(x, y))
+
+# Wright: Φ(a, b; x) = Σ x^k / (k! Γ(ak + b)), and its logarithm.
+rule(sc.wright_bessel, UNKNOWN, UNKNOWN, lambda x, y, z: sc.wright_bessel(x, x + y, z))
+rule(
+    sc.log_wright_bessel,
+    UNKNOWN,
+    UNKNOWN,
+    lambda out, x, y, z: np.exp(sc.log_wright_bessel(x, x + y, z) - out),
+)
+
+# besselpoly(a, λ, v) = ∫_0^1 t^λ J_v(2at) dt.
+rule(
+    sc.besselpoly,
+    lambda x, y, z: sc.besselpoly(x, y + 1, z - 1.0) - sc.besselpoly(x, y + 1, z + 1.0),
+    UNKNOWN,
+    UNKNOWN,
+)
+
+# Integrals of Bessel, Struve and Airy functions from 0 to x; those named it2 of f(t)/t or (f(t) - 1)/t.
+several(sc.itj0y0, lambda out, x: (sc.j0(x), sc.y0(x)))
+several(sc.iti0k0, lambda out, x: (sc.i0(x), sc.k0(x)))
+several(sc.it2j0y0, lambda out, x: ((1 - sc.j0(x)) / x, -sc.y0(x) / x))
+several(sc.it2i0k0, lambda out, x: ((sc.i0(x) - 1) / x, -sc.k0(x) / x))
+rule(sc.itstruve0, lambda x: sc.struve(0, x))
+rule(sc.it2struve0, lambda x: -sc.struve(0, x) / x)
+rule(sc.itmodstruve0, lambda x: sc.modstruve(0, x))
+
+
+def _slopes_of_itairy(out: Any, x: Any) -> Any:
+    ai, _, bi, _ = sc.airy(x)
+    mirrored_ai, _, mirrored_bi, _ = sc.airy(-x)
+    return ai, bi, mirrored_ai, mirrored_bi
+
+
+several(sc.itairy, _slopes_of_itairy)
+
+# Airy: y'' = x y. Scaled: Ai and Ai' by exp(2/3 x √x), Bi and Bi' by its inverse where x > 0.
+several(sc.airy, lambda out, x: (out[1], x * out[0], out[3], x * out[2]))
+
+
+def _slopes_of_airye(out: Any, x: Any) -> Any:
+    refuse_complex(sc.airye, x)
+    ai, ai_slope, bi, bi_slope = out
+    root = np.sqrt(x)
+    real_root = np.sqrt(np.maximum(x, 0))
+    return (
+        ai_slope + root * ai,
+        x * ai + root * ai_slope,
+        bi_slope - real_root * bi,
+        x * bi - real_root * bi_slope,
+    )
+
+
+several(sc.airye, _slopes_of_airye)
+
+# Kelvin: f = ber + i bei solves f'' = i f - f'/x, and so does ker + i kei.
+
+
+def _over(slope: Any, x: Any, limit: complex) -> Any:
+    """slope / x, with its limit at 0."""
+    return np.where(x == 0, limit, slope / np.where(x == 0, 1, x))
+
+
+rule(sc.ber, lambda x: sc.berp(x))
+rule(sc.bei, lambda x: sc.beip(x))
+rule(sc.ker, lambda x: sc.kerp(x))
+rule(sc.kei, lambda x: sc.keip(x))
+rule(sc.berp, lambda out, x: -sc.bei(x) - _over(out, x, 0.0))
+rule(sc.beip, lambda out, x: sc.ber(x) - _over(out, x, 0.5))
+rule(sc.kerp, lambda out, x: -sc.kei(x) - out / x)
+rule(sc.keip, lambda out, x: sc.ker(x) - out / x)
+several(
+    sc.kelvin,
+    lambda out, x: (
+        out[2],
+        out[3],
+        1j * out[0] - _over(out[2], x, 0.5j),
+        1j * out[1] - out[3] / x,
+    ),
+)
+
+# Parabolic cylinders: D'' = (x²/4 - v - 1/2) D, and W'' = (a - x²/4) W. The second result is the slope.
+several(sc.pbdv, UNKNOWN, lambda out, x, y: (out[1], (y * y / 4 - x - 0.5) * out[0]))
+several(sc.pbvv, UNKNOWN, lambda out, x, y: (out[1], (y * y / 4 - x - 0.5) * out[0]))
+several(sc.pbwa, UNKNOWN, lambda out, x, y: (out[1], (x - y * y / 4) * out[0]))
+
+# Mathieu: y'' = (2q cos 2x - a) y with x in degrees, and modified, y'' = (a - 2q cosh 2x) y.
+
+
+def _mathieu(function: Any, characteristic: Any) -> None:
+    def slopes(out: Any, m: Any, q: Any, x: Any) -> Any:
+        curvature = 2 * q * np.cos(2 * np.deg2rad(x)) - characteristic(m, q)
+        return math.pi / 180 * out[1], math.pi / 180 * curvature * out[0]
+
+    several(function, UNKNOWN, UNKNOWN, slopes)
+
+
+def _modified_mathieu(function: Any, characteristic: Any) -> None:
+    def slopes(out: Any, m: Any, q: Any, x: Any) -> Any:
+        return out[1], (characteristic(m, q) - 2 * q * np.cosh(2 * x)) * out[0]
+
+    several(function, UNKNOWN, UNKNOWN, slopes)
+
+
+_mathieu(sc.mathieu_cem, sc.mathieu_a)
+_mathieu(sc.mathieu_sem, sc.mathieu_b)
+_modified_mathieu(sc.mathieu_modcem1, sc.mathieu_a)
+_modified_mathieu(sc.mathieu_modcem2, sc.mathieu_a)
+_modified_mathieu(sc.mathieu_modsem1, sc.mathieu_b)
+_modified_mathieu(sc.mathieu_modsem2, sc.mathieu_b)

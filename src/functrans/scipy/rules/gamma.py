@@ -1,0 +1,145 @@
+"""The gamma function, its logarithms and integrals, and the zeta function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special as sc
+
+from functrans.core.shapes import dtype_of
+from functrans.scipy.rules.family import rule
+from functrans.scipy.rules.incomplete import (
+    beta_density,
+    betainc_by_a,
+    betainc_by_b,
+    gamma_density,
+    gammainc_by_a,
+)
+from functrans.transforms.derivatives import jvp
+
+rule(sc.gamma, lambda out, x: out * sc.psi(x))
+rule(sc.gammaln, lambda x: sc.psi(x))
+rule(sc.loggamma, lambda x: sc.psi(x))
+rule(sc.gammasgn, None)
+rule(sc.psi, lambda x: sc.zeta(2.0, x))
+
+
+def _slope_of_rgamma(x: Any) -> Any:
+    """-ψ(x)/Γ(x), and left of 1/2 by reflection, since ψ and Γ have poles where 1/Γ is smooth.
+
+    1/Γ(x) = Γ(1-x) sin(πx)/π, so its slope is Γ(1-x) (cos(πx) - ψ(1-x) sin(πx)/π).
+    """
+    reflected = np.real(x) < 0.5
+    right, left = np.where(reflected, 1, x), np.where(reflected, x, 0)
+    angle = np.pi * left
+    return np.where(
+        reflected,
+        sc.gamma(1 - left) * (np.cos(angle) - sc.psi(1 - left) * np.sin(angle) / np.pi),
+        -sc.psi(right) * sc.rgamma(right),
+    )
+
+
+rule(sc.rgamma, lambda x: _slope_of_rgamma(x))
+
+# B(x, y) = Γ(x) Γ(y) / Γ(x + y), binomial coefficients, and rising factorials Γ(x + y)/Γ(x).
+rule(
+    sc.beta,
+    lambda out, x, y: out * (sc.psi(x) - sc.psi(x + y)),
+    lambda out, x, y: out * (sc.psi(y) - sc.psi(x + y)),
+)
+rule(
+    sc.betaln,
+    lambda x, y: sc.psi(x) - sc.psi(x + y),
+    lambda x, y: sc.psi(y) - sc.psi(x + y),
+)
+rule(
+    sc.binom,
+    lambda out, x, y: out * (sc.psi(x + 1) - sc.psi(x - y + 1)),
+    lambda out, x, y: out * (sc.psi(x - y + 1) - sc.psi(y + 1)),
+)
+rule(
+    sc.poch,
+    lambda out, x, y: out * (sc.psi(x + y) - sc.psi(x)),
+    lambda out, x, y: out * sc.psi(x + y),
+)
+
+# Incomplete integrals: the derivative by the limit is the integrand, and that of the inverse is one
+# over it. An inverse x(a, y) of F(a, x) = y moves with a by -(∂F/∂a)/(∂F/∂x).
+
+
+def _gammaincinv_by_a(out: Any, a: Any) -> Any:
+    return -gammainc_by_a(a, out) / gamma_density(a, out)
+
+
+def _betaincinv_by(derivative: Any, out: Any, a: Any, b: Any) -> Any:
+    return -derivative(a, b, out) / beta_density(a, b, out)
+
+
+rule(sc.gammainc, lambda x, y: gammainc_by_a(x, y), lambda x, y: gamma_density(x, y))
+rule(sc.gammaincc, lambda x, y: -gammainc_by_a(x, y), lambda x, y: -gamma_density(x, y))
+rule(
+    sc.gammaincinv,
+    lambda out, x: _gammaincinv_by_a(out, x),
+    lambda out, x: 1 / gamma_density(x, out),
+)
+rule(
+    sc.gammainccinv,
+    lambda out, x: _gammaincinv_by_a(out, x),
+    lambda out, x: -1 / gamma_density(x, out),
+)
+rule(
+    sc.betainc,
+    lambda x, y, z: betainc_by_a(x, y, z),
+    lambda x, y, z: betainc_by_b(x, y, z),
+    lambda x, y, z: beta_density(x, y, z),
+)
+rule(
+    sc.betaincc,
+    lambda x, y, z: -betainc_by_a(x, y, z),
+    lambda x, y, z: -betainc_by_b(x, y, z),
+    lambda x, y, z: -beta_density(x, y, z),
+)
+rule(
+    sc.betaincinv,
+    lambda out, x, y: _betaincinv_by(betainc_by_a, out, x, y),
+    lambda out, x, y: _betaincinv_by(betainc_by_b, out, x, y),
+    lambda out, x, y: 1 / beta_density(x, y, out),
+)
+rule(
+    sc.betainccinv,
+    lambda out, x, y: _betaincinv_by(betainc_by_a, out, x, y),
+    lambda out, x, y: _betaincinv_by(betainc_by_b, out, x, y),
+    lambda out, x, y: -1 / beta_density(x, y, out),
+)
+
+# Hurwitz' zeta function ζ(s, q) = Σ (k + q)^-s, and Riemann's, ζ(s, 1).
+
+_SUMMED = 12
+_BERNOULLI = sc.bernoulli(24)[2::2]
+
+
+def _euler_maclaurin(s: Any, q: Any) -> Any:
+    """ζ(s, q) for q > 0 and s > -20, as an expression that can be differentiated by s.
+
+    Σ_{k<N} (k+q)^-s + w^(1-s)/(s-1) + w^-s/2 + Σ_j B_2j/(2j)! s(s+1)...(s+2j-2) w^(1-s-2j), w = N + q.
+    """
+    w = _SUMMED + q
+    total = w ** (1 - s) / (s - 1) + w**-s / 2
+    for k in range(_SUMMED):
+        total = total + (k + q) ** -s
+    term = s * w ** (-1 - s) / 2
+    for j, number in enumerate(_BERNOULLI, start=1):
+        total = total + number * term
+        term = term * (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2) * w * w)
+    return total
+
+
+def _zeta_by_s(s: Any, q: Any) -> Any:
+    s = s + np.zeros(np.shape(q))
+    return jvp(lambda s: _euler_maclaurin(s, q), (s,), (np.ones(np.shape(s), dtype_of(s)),))[1]
+
+
+rule(sc._ufuncs._zeta, lambda x, y: _zeta_by_s(x, y), lambda x, y: -x * sc.zeta(x + 1, y))
+rule(sc._ufuncs._riemann_zeta, lambda x: _zeta_by_s(x, 1.0))
+rule(sc.zetac, lambda x: _zeta_by_s(x, 1.0))

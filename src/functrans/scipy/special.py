@@ -1,0 +1,194 @@
+"""The functions of scipy.special that convert their arguments to arrays, for traced values.
+
+The ufuncs of scipy.special work on traced values as they are; they can be imported from here as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.core.shapes import dtype_of
+from functrans.numpy.table import as_array
+from functrans.scipy.loading import load
+from functrans.transforms.derivatives import stop_gradient
+
+sc = load("scipy.special")
+
+__all__ = [
+    "log_softmax",
+    "logsumexp",
+    "multigammaln",
+    "polygamma",
+    "softmax",
+    "spherical_in",
+    "spherical_jn",
+    "spherical_kn",
+    "spherical_yn",
+]
+
+
+# What works on traced values as it is: the ufuncs, and these functions, which only call them.
+_HOOKED = frozenset({"lambertw", "sinc", "softplus", "zeta"})
+
+
+def __getattr__(name: str) -> Any:
+    value = getattr(sc, name, None)
+    if isinstance(value, np.ufunc) or (value is not None and name in _HOOKED):
+        return value
+    raise AttributeError(f"module 'functrans.scipy.special' has no attribute {name!r}")
+
+
+def _largest(x: Any, axis: Any) -> Any:
+    """The largest real part, where it is finite, held constant: results do not depend on it."""
+    top = np.max(np.real(stop_gradient(x)), axis=axis, keepdims=True, initial=-np.inf)
+    return np.where(np.isfinite(top), top, 0)
+
+
+def _floating(x: Any) -> Any:
+    x = as_array(x)
+    return x if dtype_of(x).kind in "fc" else x.astype(np.float64)
+
+
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """log Σ b exp(a) along axes, without overflow.
+
+    Parameters
+    ----------
+    a
+        The exponents.
+    axis
+        The axes to sum over; None for all.
+    b
+        Factors, which broadcast against `a` and may be negative or zero.
+    keepdims
+        Whether the axes stay, with length 1.
+    return_sign
+        Whether to return (log|Σ|, sign) instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import grad
+    >>> from functrans.scipy.special import logsumexp
+    >>> grad(logsumexp)(np.array([1000.0, 1000.0]))
+    array([0.5, 0.5])
+    """
+    x = _floating(a)
+    if b is None:
+        top = _largest(x, axis)
+        weights = np.exp(x - top)
+    else:
+        x, factor = np.broadcast_arrays(x, as_array(b))
+        # What has no weight does not set the scale; kept below overflow, it counts in d/db.
+        top = _largest(np.where(factor == 0, -np.inf, x), axis)
+        shifted = x - top
+        limit = 700.0 if dtype_of(x).kind == "f" else -np.inf
+        weights = factor * np.exp(np.where(factor == 0, np.fmin(shifted, limit), shifted))
+    total = np.sum(weights, axis=axis, keepdims=True)
+    sign = None
+    if return_sign:
+        sign = np.sign(total)
+        total = np.abs(total)
+    out = np.log(total) + top
+    if not keepdims:
+        out = np.squeeze(out, axis=axis)
+        sign = None if sign is None else np.squeeze(sign, axis=axis)
+    return (out, sign) if return_sign else out
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    """exp(x) / Σ exp(x) along axes; over all entries if `axis` is None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import jacfwd
+    >>> from functrans.scipy.special import softmax
+    >>> jacfwd(softmax)(np.zeros(2))
+    array([[ 0.25, -0.25],
+           [-0.25,  0.25]])
+    """
+    x = _floating(x)
+    weights = np.exp(x - _largest(x, axis))
+    return weights / np.sum(weights, axis=axis, keepdims=True)
+
+
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """The logarithm of `softmax`, without its underflow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import grad
+    >>> from functrans.scipy.special import log_softmax
+    >>> grad(lambda x: log_softmax(x)[0])(np.array([0.0, -1000.0]))
+    array([0., 0.])
+    """
+    x = _floating(x)
+    shifted = x - _largest(x, axis)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    """The n-th derivative of the digamma function, for plain integers n.
+
+    Examples
+    --------
+    >>> from functrans import grad
+    >>> from functrans.scipy.special import polygamma
+    >>> float(grad(lambda x: polygamma(1, x))(1.0)) == float(polygamma(2, 1.0))
+    True
+    """
+    order, x = np.asarray(n), as_array(x)
+    factor = (-1.0) ** (order + 1) * sc.gamma(order + 1.0)
+    # (-1)^(n+1) n! ζ(n+1, x); at n = 0 the zeta function has its pole, and its place is taken.
+    high = factor * sc.zeta(np.where(order == 0, 2, order + 1.0), x)
+    return np.where(order == 0, sc.psi(x), high)[()]
+
+
+def multigammaln(a: Any, d: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension d.
+
+    Examples
+    --------
+    >>> from functrans import grad
+    >>> from functrans.scipy.special import multigammaln
+    >>> round(float(grad(lambda a: multigammaln(a, 3))(2.5)), 6)
+    1.162431
+    """
+    a = as_array(a)
+    total: Any = d * (d - 1) * 0.25 * np.log(np.pi)
+    for j in range(d):
+        total = total + sc.gammaln(a - j / 2)
+    return total
+
+
+def _spherical(kind: str, reflection: int, description: str) -> Any:
+    values = getattr(sc._ufuncs, f"_spherical_{kind}")
+    slopes = getattr(sc._ufuncs, f"_spherical_{kind}_d")
+
+    def function(n: Any, z: Any, derivative: bool = False) -> Any:
+        order, z = np.asarray(n, dtype=np.dtype("long")), as_array(z)
+        ufunc = slopes if derivative else values
+        if dtype_of(z).kind == "c":
+            return ufunc(order, z)
+        # SciPy's ufuncs are for z >= 0. Three kinds have f(-z) = ±(-1)^n f(z), and the slope has the
+        # other sign; the fourth is real on the negative axis by its complex continuation.
+        positive = ufunc(order, np.abs(z))
+        if reflection:
+            return np.where(z < 0, reflection * (-1) ** (order + bool(derivative)), 1) * positive
+        return np.where(z < 0, np.real(ufunc(order, np.where(z < 0, z, 1) + 0j)), positive)
+
+    function.__name__ = function.__qualname__ = f"spherical_{kind}"
+    function.__doc__ = f"{description}, of integer order n, or its derivative; as in SciPy."
+    return function
+
+
+spherical_jn = _spherical("jn", 1, "The spherical Bessel function of the first kind")
+spherical_yn = _spherical("yn", -1, "The spherical Bessel function of the second kind")
+spherical_in = _spherical("in", 1, "The modified spherical Bessel function of the first kind")
+spherical_kn = _spherical("kn", 0, "The modified spherical Bessel function of the second kind")
