@@ -127,6 +127,10 @@ class Tracer:
         return other
 
 
+# Each kind of tracer calls the slot by its own name: `record: Any = DETAIL`.
+DETAIL: Any = Tracer.__dict__["detail"]
+
+
 def running_interpreters() -> list[Interpreter]:
     """The interpreters at work in this thread, outermost first."""
     return _running.stack

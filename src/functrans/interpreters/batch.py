@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import Interpreter, Tracer, concrete
+from functrans.core.dispatch import DETAIL, Interpreter, concrete
 from functrans.core.evaluate import as_constant, compute
 from functrans.core.primitive import Collective
 from functrans.core.shapes import dtype_of, shape_of
@@ -28,7 +28,7 @@ class BatchTracer(ArrayTracer):
 
     __slots__ = ()
 
-    epoch: Any = Tracer.detail  # the lanes that `value` is for
+    epoch: Any = DETAIL  # the lanes that `value` is for
 
     def __init__(self, interpreter: Batch, value: Any) -> None:
         self.interpreter = interpreter

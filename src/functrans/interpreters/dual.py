@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Interpreter, Tracer
+from functrans.core.dispatch import DETAIL, Interpreter
 from functrans.core.evaluate import as_constant, compute, open_array
 from functrans.core.shapes import conform, dtype_of
 from functrans.core.tracer import ConcreteTracer
@@ -17,7 +17,7 @@ class DualTracer(ConcreteTracer):
 
     __slots__ = ()
 
-    tangent: Any = Tracer.detail
+    tangent: Any = DETAIL
 
     def __init__(self, interpreter: Dual, value: Any, tangent: Any) -> None:
         self.interpreter = interpreter

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import Interpreter, Tracer
+from functrans.core.dispatch import DETAIL, Interpreter, Tracer
 from functrans.core.evaluate import as_constant
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.core.tracer import ArrayTracer
@@ -20,7 +20,7 @@ class StageTracer(ArrayTracer):
 
     __slots__ = ()
 
-    variable: Any = Tracer.detail
+    variable: Any = DETAIL
 
     def __init__(self, interpreter: Stage, variable: Variable) -> None:
         self.interpreter = interpreter
@@ -34,15 +34,15 @@ class StageTracer(ArrayTracer):
 
     @property
     def spec(self) -> ArraySpec:
-        return self.variable.spec
+        return self.variable.spec  # type: ignore[no-any-return]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.variable.spec.shape
+        return self.variable.spec.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.variable.spec.dtype
+        return self.variable.spec.dtype  # type: ignore[no-any-return]
 
     def describe_value(self) -> str:
         return "known when the graph runs"
@@ -83,7 +83,7 @@ class Stage(Interpreter):
     def variable_of(self, value: Any) -> Variable:
         """The variable that stands for a value: ours, or a constant."""
         if type(value) is StageTracer and value.interpreter is self:
-            return value.variable
+            return value.variable  # type: ignore[no-any-return]
         if isinstance(value, Tracer) and value.interpreter.closed:
             value.interpreter.escaped()
         value = as_constant(value)

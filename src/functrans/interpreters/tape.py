@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate
-from functrans.core.dispatch import Interpreter, Tracer, escape_error
+from functrans.core.dispatch import DETAIL, Interpreter, escape_error
 from functrans.core.evaluate import as_constant, captured, compute, kept, open_array
 from functrans.core.shapes import dtype_of, fit, shape_of
 from functrans.core.tracer import ConcreteTracer
@@ -34,7 +34,7 @@ class TapeTracer(ConcreteTracer):
 
     __slots__ = ()
 
-    record: Any = Tracer.detail
+    record: Any = DETAIL
 
     def __init__(self, interpreter: Tape, value: Any, record: Record) -> None:
         self.interpreter = interpreter
@@ -71,14 +71,6 @@ class Tape(Interpreter):
         if type(value) is not _ndarray:
             value = captured(value)
         return TapeTracer(self, value, (_next_key(),))
-
-    def leaves(self, values: list[Any]) -> tuple[list[TapeTracer], list[int]]:
-        """Tracers for many inputs, and the keys of their records."""
-        keys = [_next_key() for _ in values]
-        return [
-            TapeTracer(self, value if type(value) is _ndarray else captured(value), (key,))
-            for value, key in zip(values, keys, strict=True)
-        ], keys
 
     def process1(self, primitive: Any, x: Any) -> Any:
         value = x.value

@@ -118,7 +118,7 @@ def own_all(
     cotangents: dict[int, Any], keys: list[int], likes: list[Any], seen: set[int]
 ) -> list[Any]:
     """The cotangents of some leaves as the user may keep them, like the leaves and no one else's."""
-    values = list(map(cotangents.get, keys))
+    values: list[Any] = list(map(cotangents.get, keys))
     addresses = set(map(id, values))
     unique = len(addresses) == len(values) and seen.isdisjoint(addresses)
     for k, value in enumerate(values):
