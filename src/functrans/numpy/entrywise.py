@@ -12,7 +12,13 @@ from functrans.core.shapes import dtype_of
 from functrans.core.tracer import UFUNCS, install_method
 from functrans.core.views import link
 from functrans.numpy import creation
-from functrans.numpy.table import as_array, given, implements, refuse
+from functrans.numpy.table import (
+    as_array,
+    given,
+    implements,
+    into,
+    refuse,
+)
 from functrans.ops import access, elementwise, structure
 from functrans.ops.families import constant
 from functrans.ops.special import bessel_i
@@ -111,7 +117,9 @@ def clip(
     max: Any = None,
     **options: Any,
 ) -> Any:
-    refuse("clip", out=out, **options)
+    refuse("clip", **options)
+    if out is not None:
+        return into(out, clip(a, a_min, a_max, min=min, max=max))
     low = given(min) if given(a_min) is None else a_min
     high = given(max) if given(a_max) is None else a_max
     x = as_array(a)
@@ -129,7 +137,8 @@ def clip(
 
 @implements(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
-    refuse("round", out=out)
+    if out is not None:
+        return into(out, round_(a, decimals))
     x = as_array(a)
     kind = dtype_of(x).kind
     if kind in "iu" and decimals >= 0:

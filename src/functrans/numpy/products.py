@@ -10,13 +10,21 @@ import numpy as np
 
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.views import link
-from functrans.numpy.table import as_array, axis_tuple, implements, ndim_of, refuse
+from functrans.numpy.table import (
+    as_array,
+    axis_tuple,
+    implements,
+    into,
+    ndim_of,
+    refuse,
+)
 from functrans.ops import access, contraction
 
 
 @implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    refuse("dot", out=out)
+    if out is not None:
+        return into(out, dot(a, b))
     x, y = as_array(a), as_array(b)
     if ndim_of(x) == 0 or ndim_of(y) == 0:
         return x * y

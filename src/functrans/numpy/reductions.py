@@ -14,10 +14,10 @@ from functrans.numpy.table import (
     axis_tuple,
     given,
     implements,
+    into,
     ndim_of,
     newer,
     reduced_axes,
-    refuse,
 )
 from functrans.ops import reduction
 from functrans.ops.elementwise import root_of_squares
@@ -41,7 +41,8 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
             if ndim:
                 return primitive(x, axis=axis_tuple(axis, ndim), keepdims=keepdims)
             return primitive(_scalar(x), axis=reduced_axes(axis, ndim), keepdims=keepdims)
-        refuse(name, out=out)
+        if out is not None:
+            return into(out, reduce(a, axis, dtype, None, keepdims, initial, where))
         if not ndim_of(x):
             x = _scalar(x)
         if dtype is not None:
@@ -154,7 +155,8 @@ def mean(
     where = given(where, True)
     if dtype is not None:
         x = x.astype(np.dtype(dtype))
-    refuse("mean", out=out)
+    if out is not None:
+        return into(out, mean(x, axis, None, None, keepdims, where=where))
     if where is True:
         return reduction.mean(
             x, axis=axis_tuple(axis, ndim_of(x)), keepdims=bool(given(keepdims, False))
@@ -179,7 +181,9 @@ def var(
     correction: Any = None,
 ) -> Any:
     x = as_array(a)
-    refuse("var", out=out)
+    if out is not None:
+        options = {"where": where, "mean": mean, "correction": correction}
+        return into(out, var(a, axis, dtype, None, ddof, keepdims, **options))
     where = given(where, True)
     if dtype is not None or dtype_of(x).kind in "biu":
         x = x.astype(np.dtype(dtype or np.float64))
@@ -217,20 +221,22 @@ def std(
     correction: Any = None,
 ) -> Any:
     """The root of the variance; like every length, its subgradient at 0 is 0."""
-    return root_of_squares(
-        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+    root = root_of_squares(
+        var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     )
+    return root if out is None else into(out, root)
 
 
 @implements(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    refuse("ptp", out=out)
-    return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
+    span = max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
+    return span if out is None else into(out, span)
 
 
 def _arg(primitive: Any, name: str) -> Any:
     def find(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-        refuse(name, out=out)
+        if out is not None:
+            return into(out, find(a, axis, keepdims=keepdims))
         x = as_array(a)
         keep = bool(given(keepdims, False))
         if axis is None or (axis in (0, -1) and not ndim_of(x)):
@@ -247,7 +253,8 @@ argmin = implements(np.argmin)(_arg(reduction.argmin, "argmin"))
 
 def running(primitive: Any, name: str) -> Any:
     def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        refuse(name, out=out)
+        if out is not None:
+            return into(out, run(a, axis, dtype))
         x = as_array(a)
         if dtype is not None:
             x = x.astype(np.dtype(dtype))

@@ -21,7 +21,14 @@ from functrans.numpy.shaping import (
     take,
     take_along_axis,
 )
-from functrans.numpy.table import as_array, axis_index, implements, known, ndim_of, refuse
+from functrans.numpy.table import (
+    as_array,
+    axis_index,
+    implements,
+    into,
+    known,
+    ndim_of,
+)
 from functrans.ops import searching, structure
 
 
@@ -72,7 +79,8 @@ def extract(condition: Any, arr: Any) -> Any:
 
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    refuse("compress", out=out)
+    if out is not None:
+        return into(out, compress(condition, a, axis))
     chosen = as_array(condition)
     if ndim_of(chosen) != 1:
         raise ValueError("condition must be a 1-d array")
@@ -81,7 +89,8 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    refuse("choose", out=out)
+    if out is not None:
+        return into(out, choose(a, choices, None, mode))
     index, *options = np.broadcast_arrays(as_array(a), *map(as_array, choices))
     if mode == "wrap":
         index = index % len(options)

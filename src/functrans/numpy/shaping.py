@@ -17,6 +17,7 @@ from functrans.numpy.table import (
     axis_index,
     axis_tuple,
     implements,
+    into,
     ndim_of,
     newer,
     refuse,
@@ -411,8 +412,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
-    refuse("trace", out=out)
-    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
 
 
 # Taking and sorting.
@@ -432,7 +432,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     array([[10., 30.],
            [20., 20.]])
     """
-    refuse("take", out=out)
+    if out is not None:
+        return into(out, take(a, indices, axis, None, mode))
     x, chosen = as_array(a), as_array(indices)
     if axis is None:
         x, axis = ravel(x), 0

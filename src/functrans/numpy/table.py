@@ -13,7 +13,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import shape_of
-from functrans.core.tracer import FUNCTIONS
+from functrans.core.tracer import FUNCTIONS, check_targets
+from functrans.ops import access
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -101,6 +102,12 @@ def refuse(name: str, **options: Any) -> None:
                 f"{errors.user_location()}. Leave it out; use np.where for a mask, and the "
                 "returned array in place of out=."
             )
+
+
+def into(out: Any, result: Any) -> Any:
+    """Write a result into `out`, which a method or a positional argument gave; returns `out`."""
+    check_targets((out,), "this function")
+    return access.assign_all(out, result, "same_kind")
 
 
 def given(value: Any, default: Any = None) -> Any:
