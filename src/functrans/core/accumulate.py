@@ -22,7 +22,7 @@ class Deposit:
     value: Any
 
     def new_buffer(self) -> np.ndarray[Any, Any]:
-        """Zeros of the shape of the whole array."""
+        """Zeros of the shape of the whole array, with `value` added to its part; `value` is plain."""
         raise NotImplementedError
 
     def add_to(self, buffer: np.ndarray[Any, Any]) -> None:
@@ -51,10 +51,10 @@ class Accumulator:
                 self.deposits.append(cotangent)
                 return
             if self.buffer is None:
-                if type(self.total) is np.ndarray and self.total.ndim:
-                    self.buffer, self.total = self.total.copy(), None
-                else:
+                if type(self.total) is not np.ndarray or not self.total.ndim:
                     self.buffer = cotangent.new_buffer()
+                    return
+                self.buffer, self.total = self.total.copy(), None
             cotangent.add_to(self.buffer)
         elif type(cotangent) is np.ndarray and cotangent.ndim:
             if self.buffer is not None and self.buffer.dtype == cotangent.dtype:

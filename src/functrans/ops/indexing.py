@@ -15,6 +15,7 @@ from functrans.core.accumulate import Accumulator, Deposit
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
+from functrans.ops.adding import sum_rows
 
 
 class _Array:
@@ -102,6 +103,9 @@ def _index(x: Any, *arrays: Any, template: tuple[Any, ...]) -> Any:
     return x[_fill(template, arrays)]
 
 
+_MANY = 1000  # so many values are better added up apart
+
+
 class Scattered(Deposit):
     """The cotangent of `x[index]`: it belongs at `index` of an array of x's shape."""
 
@@ -115,12 +119,15 @@ class Scattered(Deposit):
         self.template = template
         self.arrays = arrays
 
-    def new_buffer(self) -> np.ndarray[Any, Any]:
-        return np.zeros(self.shape, self.value.dtype)
+    def new_buffer(self) -> Any:
+        return _scatter(self.value, *self.arrays, shape=self.shape, template=self.template)
 
     def add_to(self, buffer: np.ndarray[Any, Any]) -> None:
         if self.arrays:  # an entry may be named more than once
-            np.add.at(buffer, _fill(self.template, self.arrays), self.value)
+            if self.value.size > _MANY:
+                np.add(buffer, self.new_buffer(), out=buffer)
+            else:
+                np.add.at(buffer, _fill(self.template, self.arrays), self.value)
         else:
             buffer[self.template] += self.value
 
@@ -191,7 +198,14 @@ index = Primitive(
 
 
 def _scatter(value: Any, *arrays: Any, shape: tuple[int, ...], template: tuple[Any, ...]) -> Any:
+    count = len(arrays)
+    if count and template == (ARRAY,) * count + (slice(None),) * (len(template) - count):
+        return sum_rows(shape, dtype_of(value), arrays, value)
     buffer = np.zeros(shape, dtype_of(value))
+    if arrays and value.size > _MANY and 20 * value.size > buffer.size and value.dtype.kind == "f":
+        place = np.arange(buffer.size).reshape(shape)[_fill(template, arrays)]
+        sums = np.bincount(place.reshape(-1), value.reshape(-1), buffer.size)
+        return sums.reshape(shape).astype(value.dtype, copy=False)
     if arrays:
         np.add.at(buffer, _fill(template, arrays), value)
     else:
