@@ -13,10 +13,10 @@ from functrans.ops.adding import sum_rows
 def test_adding_rows_is_add_at(dtype, data):
     lead = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=2).map(tuple))
     tail = data.draw(st.sampled_from([(), (1,), (3,), (2, 4)]))
-    count = data.draw(st.sampled_from([0, 1, 3, 4, 7, 60]))
+    count = data.draw(st.sampled_from([(), (0,), (1,), (3,), (7,), (60,), (5, 12)]))
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    arrays = tuple(rng.integers(-n, n, count) for n in lead)
-    value = rng.integers(-9, 9, (count, *tail)).astype(dtype)
+    arrays = tuple(np.asarray(rng.integers(-n, n, count)) for n in lead)
+    value = rng.integers(-9, 9, (*count, *tail)).astype(dtype)
     expected = np.zeros((*lead, *tail), dtype)
     np.add.at(expected, arrays, value)
     found = sum_rows(expected.shape, dtype, arrays, value)

@@ -1380,3 +1380,22 @@ def test_a_failed_call_of_a_pullback_does_not_spoil_it():
         pullback(np.ones(2))
     np.testing.assert_allclose(pullback(np.ones(3))[0], 2 * THREE)
     np.testing.assert_allclose(pullback(np.ones(3))[0], 2 * THREE)
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp", "vmap", "make_graph"])
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [
+        (lambda x: np.random.default_rng(0).normal(loc=x), "normal"),
+        (lambda x: np.random.default_rng(0).gamma(x), "gamma"),
+        (lambda x: np.random.normal(x, 1.0), "normal"),
+    ],
+)
+def test_a_generator_of_numpy_names_the_alternatives(transform, draw, name):
+    raised(
+        TypeError,
+        lambda: TRACERS[transform](draw),
+        f"NumPy's random {name} cannot take a traced parameter",
+        HERE,
+        r"rng\.normal\(size=.*functrans\.random",
+    )

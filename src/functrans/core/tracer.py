@@ -6,17 +6,20 @@ the NumPy surface (`functrans.numpy`), because the core does not know their prim
 
 from __future__ import annotations
 
-import dis
 import importlib
 import operator
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from functrans.core import errors
+from functrans.core.conversions import (
+    conversion_error,
+    refuse_assignment,
+    warn_of_lost_derivative,
+)
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import PYTHON_SCALARS, dtype_of, shape_of, spec_of
@@ -33,7 +36,6 @@ _NUMBERS = frozenset(
     {np.ndarray, bool, int, float, complex, np.float64, np.float32, np.float16, np.int64, np.int32}
     | {np.complex128, np.complex64, np.bool_}
 )
-_STORE = dis.opmap["STORE_SUBSCR"]
 
 
 class ArrayTracer(Tracer):
@@ -133,19 +135,13 @@ class ArrayTracer(Tracer):
         return assign(target, handler(*args, **kwargs), "same_kind")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        _refuse_assignment()
-        raise errors.ArrayConversionError(
-            f"a traced value cannot become a plain array, at {errors.user_location()}. np.array "
-            "and np.asarray would cut it off from its derivative. To build an array from traced "
-            "values use functrans.numpy.array([...]) or np.stack([...]); to fill one in part, "
-            "np.where(mask, x, np.zeros_like(x)); to index a plain array with a traced one, "
-            "functrans.numpy.take(array, x); for array.dot(x), array @ x."
-        )
+        refuse_assignment()
+        raise conversion_error()
 
     # Python's conversions: control flow sees concrete values.
 
     def __bool__(self) -> bool:
-        _refuse_assignment()
+        refuse_assignment()
         if self.dtype.kind != "b" and not self.shape:
             nonzero: Any = np.not_equal(self, 0)
             return bool(concrete(nonzero))  # lanes need to agree on the truth, not on the value
@@ -155,25 +151,25 @@ class ArrayTracer(Tracer):
         return operator.index(concrete(self))
 
     def __int__(self) -> int:
-        _refuse_assignment()
+        refuse_assignment()
         return int(concrete(self))
 
     def __float__(self) -> float:
-        _refuse_assignment()
-        _warn_of_lost_derivative(self, "float()")
+        refuse_assignment()
+        warn_of_lost_derivative(self, "float()")
         return float(concrete(self))
 
     def __complex__(self) -> complex:
-        _refuse_assignment()
-        _warn_of_lost_derivative(self, "complex()")
+        refuse_assignment()
+        warn_of_lost_derivative(self, "complex()")
         return complex(concrete(self))
 
     def item(self, *index: int) -> Any:
-        _warn_of_lost_derivative(self, ".item()")
+        warn_of_lost_derivative(self, ".item()")
         return concrete(self).item(*index) if self.shape else _as_python(concrete(self))
 
     def tolist(self) -> Any:
-        _warn_of_lost_derivative(self, ".tolist()")
+        warn_of_lost_derivative(self, ".tolist()")
         return concrete(self).tolist() if self.shape else _as_python(concrete(self))
 
     def __copy__(self) -> Any:
@@ -244,34 +240,6 @@ def as_operand(other: Any) -> Any:
             f"{errors.user_location()}. Convert it to a numeric array first."
         )
     return array
-
-
-def _refuse_assignment() -> None:
-    """NumPy's `array[i] = tracer` asks for float(tracer): refuse, since it drops the derivative."""
-    frame = errors.user_frame()
-    if frame is not None and frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _STORE:
-        raise errors.AssignmentError(
-            f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
-            "The plain array cannot hold the derivative. Make the array with "
-            "np.zeros_like(x, shape=...), np.zeros(shape, like=x) or functrans.numpy.zeros(shape), "
-            "which may be assigned traced values; or collect the values in a list and call "
-            "np.stack(list) or functrans.numpy.array(list)."
-        )
-
-
-def _warn_of_lost_derivative(tracer: Tracer, conversion: str) -> None:
-    value: Any = tracer
-    while isinstance(value, Tracer):
-        if value.interpreter.differentiates and value.dtype.kind in "fc":  # type: ignore[attr-defined]
-            warnings.warn(
-                f"{conversion} of a value that is being differentiated gives a plain number, at "
-                f"{errors.user_location()}: no derivative flows through it. Use NumPy's functions "
-                "(np.sin, not math.sin), or functrans.stop_gradient(x) to say that it is meant.",
-                errors.DerivativeWarning,
-                stacklevel=3,
-            )
-            return
-        value = getattr(value, "value", None)
 
 
 def call_plain(function: Any, args: Any, kwargs: Any) -> Any:

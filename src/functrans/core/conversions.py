@@ -1,0 +1,88 @@
+"""What to say when NumPy or Python asks a tracer for a plain value, which would lose its derivative."""
+
+from __future__ import annotations
+
+import dis
+import warnings
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors
+from functrans.core.dispatch import Tracer
+
+_STORE = dis.opmap["STORE_SUBSCR"]
+
+
+def refuse_assignment() -> None:
+    """NumPy's `array[i] = tracer` asks for float(tracer): refuse, since it drops the derivative."""
+    frame = errors.user_frame()
+    if frame is not None and frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _STORE:
+        raise errors.AssignmentError(
+            f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
+            "The plain array cannot hold the derivative. Make the array with "
+            "np.zeros_like(x, shape=...), np.zeros(shape, like=x) or functrans.numpy.zeros(shape), "
+            "which may be assigned traced values; or collect the values in a list and call "
+            "np.stack(list) or functrans.numpy.array(list)."
+        )
+
+
+def warn_of_lost_derivative(tracer: Tracer, conversion: str) -> None:
+    value: Any = tracer
+    while isinstance(value, Tracer):
+        if value.interpreter.differentiates and value.dtype.kind in "fc":  # type: ignore[attr-defined]
+            warnings.warn(
+                f"{conversion} of a value that is being differentiated gives a plain number, at "
+                f"{errors.user_location()}: no derivative flows through it. Use NumPy's functions "
+                "(np.sin, not math.sin), or functrans.stop_gradient(x) to say that it is meant.",
+                errors.DerivativeWarning,
+                stacklevel=3,
+            )
+            return
+        value = getattr(value, "value", None)
+
+
+def conversion_error() -> errors.ArrayConversionError:
+    """The error for np.asarray(tracer), and for those who call it without our knowing."""
+    where = errors.user_location()
+    sampler = _sampler_called()
+    if sampler is not None:
+        return errors.ArrayConversionError(
+            f"NumPy's random {sampler} cannot take a traced parameter, at {where}. Draw standard "
+            "numbers and transform them, loc + scale * rng.normal(size=...), or use "
+            "functrans.random, whose functions have derivatives by their parameters."
+        )
+    return errors.ArrayConversionError(
+        f"a traced value cannot become a plain array, at {where}. np.array and np.asarray would cut "
+        "it off from its derivative. To build an array from traced values use "
+        "functrans.numpy.array([...]) or np.stack([...]); to fill one, np.zeros_like(x); to index a "
+        "plain array with a traced one, functrans.numpy.take(array, x); for array.dot(x), "
+        "array @ x; for functions of SciPy, see functrans.scipy; to look at the value, functrans.stop_gradient(x)."
+    )
+
+
+def _sampler_called() -> str | None:
+    """The method of NumPy's generators that the user's line is calling, by the source of the call.
+
+    They are written in C, so that the user's frame is the one that stands at the call.
+    """
+    import ast
+    import linecache
+
+    frame = errors.user_frame()
+    if frame is None:
+        return None
+    first, last, start, stop = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    if first is None or last is None or start is None or stop is None:
+        return None
+    source = linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]
+    lines = [line.encode() for line in source]
+    try:
+        lines[-1] = lines[-1][:stop]
+        lines[0] = lines[0][start:]
+        call: Any = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
+    except (IndexError, SyntaxError):
+        return None
+    method = getattr(getattr(call, "func", None), "attr", None)
+    samplers = {name for name in dir(np.random.Generator) if name[0] != "_"} - set(dir(np))
+    return method if method in samplers else None
