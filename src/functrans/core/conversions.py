@@ -57,7 +57,8 @@ def conversion_error() -> errors.ArrayConversionError:
         "it off from its derivative. To build an array from traced values use "
         "functrans.numpy.array([...]) or np.stack([...]); to fill one, np.zeros_like(x); to index a "
         "plain array with a traced one, functrans.numpy.take(array, x); for array.dot(x), "
-        "array @ x; for functions of SciPy, see functrans.scipy; to look at the value, functrans.stop_gradient(x)."
+        "array @ x; for functions of SciPy, see functrans.scipy; to look at the value, "
+        "functrans.stop_gradient(x)."
     )
 
 
