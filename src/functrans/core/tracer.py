@@ -1,7 +1,7 @@
 """What every stand-in for an array can do: operators, NumPy's protocols, Python's conversions.
 
 The operators and methods themselves are installed from the vocabulary (`functrans.ops`) and from
-the NumPy surface (`functrans.numpy`), because the core does not know their primitives.
+the NumPy surface (`functrans.surface`), because the core does not know their primitives.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import shape_of
 from functrans.core.tracer import ConcreteTracer
-from functrans.numpy.creation import asarray
+from functrans.surface.creation import asarray
 
 Shape = int | Sequence[int]
 

@@ -10,9 +10,6 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import shape_of
-from functrans.numpy.creation import asarray
-from functrans.numpy.shaping import take, take_along_axis
-from functrans.numpy.table import axis_index
 from functrans.ops.random_bits import random_bits
 from functrans.ops.rejection import poisson_sample
 from functrans.random.arguments import (
@@ -28,6 +25,9 @@ from functrans.random.arguments import (
 from functrans.random.continuous import gumbel, uniform
 from functrans.random.keys import Array, draw_open_unit
 from functrans.random.keys import bits as draw_bits
+from functrans.surface.creation import asarray
+from functrans.surface.shaping import take, take_along_axis
+from functrans.surface.table import axis_index
 
 _LOW = 0xFFFFFFFF
 _TOP = np.uint64(2**64 - 1)

@@ -17,8 +17,8 @@ from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, cast, dtype_of, is_inexact, shape_of
-from functrans.numpy.table import as_array
 from functrans.scipy.loading import load
+from functrans.surface.table import as_array
 from functrans.transforms.batching import vmap
 from functrans.transforms.derivatives import jvp, vjp
 from functrans.tree import ravel_pytree

@@ -12,9 +12,9 @@ import numpy as np
 
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.table import as_array, ndim_of
 from functrans.scipy import matrices
 from functrans.scipy.matrices import dagger, triangle
+from functrans.surface.table import as_array, ndim_of
 
 __all__ = [
     "block_diag",

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from functrans.core.shapes import dtype_of
-from functrans.numpy.table import as_array
 from functrans.scipy.loading import load
+from functrans.surface.table import as_array
 from functrans.transforms.derivatives import stop_gradient
 
 sc = load("scipy.special")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from functrans.core.shapes import shape_of
-from functrans.numpy.table import as_array
 from functrans.scipy import linalg
 from functrans.scipy.loading import load
+from functrans.surface.table import as_array
 
 sc = load("scipy.special")
 

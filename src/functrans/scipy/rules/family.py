@@ -17,8 +17,8 @@ from functrans.core import errors
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, dtype_of
 from functrans.core.tracer import UFUNCS
-from functrans.numpy.table import as_array
 from functrans.ops.families import align_batched, elementwise, elementwise_spec
+from functrans.surface.table import as_array
 
 
 class _Unknown:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.linalg import as_matrices, as_square, inv, slogdet, svd
-from functrans.numpy.table import as_array, axis_tuple, implements, ndim_of
 from functrans.ops.elementwise import root_of_squares
+from functrans.surface.linalg import as_matrices, as_square, inv, slogdet, svd
+from functrans.surface.table import as_array, axis_tuple, implements, ndim_of
 
 
 @implements(np.linalg.norm)

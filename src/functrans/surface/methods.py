@@ -8,8 +8,8 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.tracer import ArrayTracer, install_method
-from functrans.numpy import creation, entrywise, products, reductions, searching, shaping
 from functrans.ops import structure
+from functrans.surface import creation, entrywise, products, reductions, searching, shaping
 
 
 def _reshape(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:

@@ -11,17 +11,17 @@ from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of
 from functrans.core.tracer import UFUNCS, install_method
 from functrans.core.views import link
-from functrans.numpy import creation
-from functrans.numpy.table import (
+from functrans.ops import access, elementwise, structure
+from functrans.ops.families import constant
+from functrans.ops.special import bessel_i
+from functrans.surface import creation
+from functrans.surface.table import (
     as_array,
     given,
     implements,
     into,
     refuse,
 )
-from functrans.ops import access, elementwise, structure
-from functrans.ops.families import constant
-from functrans.ops.special import bessel_i
 
 
 def _is_zero(value: Any, other: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of
-from functrans.numpy.table import as_array, implements
+from functrans.surface.table import as_array, implements
 
 
 def _complex_if(outside: Any, x: Any) -> Any:

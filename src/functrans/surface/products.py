@@ -10,7 +10,8 @@ import numpy as np
 
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.views import link
-from functrans.numpy.table import (
+from functrans.ops import access, contraction
+from functrans.surface.table import (
     as_array,
     axis_tuple,
     implements,
@@ -18,7 +19,6 @@ from functrans.numpy.table import (
     ndim_of,
     refuse,
 )
-from functrans.ops import access, contraction
 
 
 @implements(np.dot)

@@ -9,9 +9,9 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.shaping import broadcast_to, concatenate, sort, take
-from functrans.numpy.table import as_array, axis_index, implements, ndim_of
 from functrans.ops import indexing
+from functrans.surface.shaping import broadcast_to, concatenate, sort, take
+from functrans.surface.table import as_array, axis_index, implements, ndim_of
 
 _INDEX_MODES = ("edge", "reflect", "symmetric", "wrap")
 

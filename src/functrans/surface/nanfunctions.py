@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy import reductions
-from functrans.numpy.table import as_array, given, implements, known, refuse
 from functrans.ops.elementwise import root_of_squares
+from functrans.surface import reductions
+from functrans.surface.table import as_array, given, implements, known, refuse
 
 
 def _replaced(a: Any, value: float) -> tuple[Any, Any]:

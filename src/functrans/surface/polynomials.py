@@ -9,8 +9,8 @@ import numpy as np
 
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.calculus import convolve
-from functrans.numpy.table import as_array, implements, known, ndim_of
+from functrans.surface.calculus import convolve
+from functrans.surface.table import as_array, implements, known, ndim_of
 
 
 def _coefficients(p: Any) -> Any:

@@ -11,9 +11,9 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.searching import nonzero
-from functrans.numpy.table import as_array, axis_index, implements, ndim_of
 from functrans.ops import indexing
+from functrans.surface.searching import nonzero
+from functrans.surface.table import as_array, axis_index, implements, ndim_of
 from functrans.transforms.batching import vmap
 
 _ARGUMENT = re.compile(r"\(([^()]*)\)")

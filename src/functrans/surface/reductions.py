@@ -8,7 +8,9 @@ import numpy as np
 
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.table import (
+from functrans.ops import reduction
+from functrans.ops.elementwise import root_of_squares
+from functrans.surface.table import (
     as_array,
     axis_index,
     axis_tuple,
@@ -19,8 +21,6 @@ from functrans.numpy.table import (
     newer,
     reduced_axes,
 )
-from functrans.ops import reduction
-from functrans.ops.elementwise import root_of_squares
 
 
 def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:

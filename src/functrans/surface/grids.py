@@ -9,9 +9,9 @@ import numpy as np
 
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.searching import nonzero
-from functrans.numpy.shaping import take
-from functrans.numpy.table import (
+from functrans.surface.searching import nonzero
+from functrans.surface.shaping import take
+from functrans.surface.table import (
     as_array,
     axis_index,
     axis_tuple,

@@ -11,8 +11,9 @@ from functrans.core import errors
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.views import link
-from functrans.numpy import creation
-from functrans.numpy.table import (
+from functrans.ops import access, indexing, sorting, structure
+from functrans.surface import creation
+from functrans.surface.table import (
     as_array,
     axis_index,
     axis_tuple,
@@ -23,7 +24,6 @@ from functrans.numpy.table import (
     refuse,
     static_ints,
 )
-from functrans.ops import access, indexing, sorting, structure
 
 # Shape.
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.table import (
+from functrans.ops.running import ranked
+from functrans.surface.table import (
     as_array,
     axis_tuple,
     given,
@@ -21,7 +22,6 @@ from functrans.numpy.table import (
     ndim_of,
     refuse,
 )
-from functrans.ops.running import ranked
 
 # Hyndman and Fan, Sample Quantiles in Statistical Packages (1996): a continuous method puts the
 # quantile at the place n q + (alpha + q (1 - alpha - beta)) - 1, counted from 0.

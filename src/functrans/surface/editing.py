@@ -9,8 +9,15 @@ import numpy as np
 
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.shaping import concatenate, ravel, take
-from functrans.numpy.table import as_array, axis_index, axis_tuple, implements, ndim_of, static_ints
+from functrans.surface.shaping import concatenate, ravel, take
+from functrans.surface.table import (
+    as_array,
+    axis_index,
+    axis_tuple,
+    implements,
+    ndim_of,
+    static_ints,
+)
 
 
 @implements(np.append)

@@ -9,8 +9,8 @@ import numpy as np
 from functrans.core.dispatch import Tracer, concrete, running_interpreters
 from functrans.core.evaluate import open_array
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.table import as_array, holds_tracer, implements, newer
 from functrans.ops import access, structure
+from functrans.surface.table import as_array, holds_tracer, implements, newer
 
 
 def array(value: Any, dtype: Any = None) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.shaping import take
-from functrans.numpy.table import (
+from functrans.ops import convolution, searching
+from functrans.surface.shaping import take
+from functrans.surface.table import (
     as_array,
     axis_index,
     axis_tuple,
@@ -17,7 +18,6 @@ from functrans.numpy.table import (
     known,
     ndim_of,
 )
-from functrans.ops import convolution, searching
 
 
 def _along(x: Any, axis: int, part: Any) -> Any:

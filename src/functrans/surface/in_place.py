@@ -11,9 +11,9 @@ from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS, ArrayTracer, check_targets, install_method
 from functrans.core.views import overwrite
-from functrans.numpy import shaping
-from functrans.numpy.table import as_array, axis_index, implements, ndim_of
 from functrans.ops import access, indexing, structure
+from functrans.surface import shaping
+from functrans.surface.table import as_array, axis_index, implements, ndim_of
 
 
 def _target(x: Any, name: str) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.grids import linspace
-from functrans.numpy.quantiles import spread_weights
-from functrans.numpy.table import as_array, axis_tuple, given, implements, known, ndim_of
 from functrans.ops import indexing, searching
+from functrans.surface.grids import linspace
+from functrans.surface.quantiles import spread_weights
+from functrans.surface.table import as_array, axis_tuple, given, implements, known, ndim_of
 
 
 @implements(np.average)

@@ -17,12 +17,12 @@ from functrans.core import errors
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS, UFUNCS
-from functrans.numpy.products import dot, outer, tensordot
-from functrans.numpy.shaping import matrix_transpose, trace
-from functrans.numpy.table import as_array, given, implements, ndim_of, refuse
 from functrans.ops import contraction, determinant, factorization, spectral
 from functrans.ops.factorization import H
 from functrans.ops.structure import stop_gradient
+from functrans.surface.products import dot, outer, tensordot
+from functrans.surface.shaping import matrix_transpose, trace
+from functrans.surface.table import as_array, given, implements, ndim_of, refuse
 
 # The types of NumPy's results, which it does not export.
 _EigResult = type(np.linalg.eig(np.eye(1)))

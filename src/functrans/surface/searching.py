@@ -13,7 +13,8 @@ import numpy as np
 
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.shaping import (
+from functrans.ops import searching, structure
+from functrans.surface.shaping import (
     argsort,
     concatenate,
     ravel,
@@ -21,7 +22,7 @@ from functrans.numpy.shaping import (
     take,
     take_along_axis,
 )
-from functrans.numpy.table import (
+from functrans.surface.table import (
     as_array,
     axis_index,
     implements,
@@ -29,7 +30,6 @@ from functrans.numpy.table import (
     known,
     ndim_of,
 )
-from functrans.ops import searching, structure
 
 
 @implements(np.nonzero)

@@ -9,8 +9,8 @@ import numpy as np
 
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.numpy.table import as_array, axis_index, implements, ndim_of, refuse
 from functrans.ops.fourier import OPPOSITE, dft, irdft, rdft
+from functrans.surface.table import as_array, axis_index, implements, ndim_of, refuse
 
 
 def _scaling(norm: Any) -> str:

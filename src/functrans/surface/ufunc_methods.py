@@ -14,9 +14,10 @@ import numpy as np
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS, UFUNCS
-from functrans.numpy import entrywise as entrywise  # fills UFUNCS
-from functrans.numpy import nanfunctions, reductions
-from functrans.numpy.table import (
+from functrans.ops import running
+from functrans.surface import entrywise as entrywise  # fills UFUNCS
+from functrans.surface import nanfunctions, reductions
+from functrans.surface.table import (
     as_array,
     axis_index,
     given,
@@ -25,7 +26,6 @@ from functrans.numpy.table import (
     reduced_axes,
     refuse,
 )
-from functrans.ops import running
 
 _ASSOCIATIVE: frozenset[Any] = frozenset(
     {np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.hypot, np.gcd, np.lcm}
