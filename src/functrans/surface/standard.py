@@ -83,12 +83,16 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 def finfo(dtype: Any, /) -> Any:
     """`np.finfo` of a dtype, or of that of an array."""
-    return np.finfo(getattr(dtype, "dtype", dtype))
+    return np.finfo(_dtype(dtype))
 
 
 def iinfo(type: Any, /) -> Any:
     """`np.iinfo` of a dtype, or of that of an array."""
-    return np.iinfo(getattr(type, "dtype", type))
+    return np.iinfo(_dtype(type))
+
+
+def _dtype(value: Any) -> Any:
+    return value.dtype if isinstance(value, (Tracer, np.ndarray, np.generic)) else value
 
 
 def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:

@@ -7,7 +7,7 @@ never reach the tables. The functions here look first, and go to NumPy if nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import wraps
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
@@ -17,97 +17,106 @@ import numpy as np
 from functrans.core.dispatch import running_interpreters
 from functrans.core.evaluate import open_array
 from functrans.core.tracer import FUNCTIONS, ArrayTracer
-from functrans.surface.table import as_array, holds_tracer
+from functrans.surface.table import PLAIN, as_array, holds_tracer
 
 _DISPATCHER = type(np.sum)
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-# Types of arguments in which nothing traced can be, to find this out quickly.
-_PLAIN = frozenset(
-    {np.ndarray, int, float, complex, bool, str, type(None), np.float64, type, slice}
-)
 
 
 def any_traced(values: Iterable[Any]) -> bool:
     """Whether a traced value is among these arguments, or somewhere in a list of them."""
-    return any(type(value) not in _PLAIN and holds_tracer(value) for value in values)
+    return any(type(value) not in PLAIN and holds_tracer(value) for value in values)
 
 
 def reach(value: Any) -> Any:
     """A NumPy function that finds traced values anywhere among its arguments; others as they are."""
     if isinstance(value, np.ufunc):
-        return Ufunc(value)
+        return _reaching_ufunc(value)
     if isinstance(value, _DISPATCHER) or (isinstance(value, FunctionType) and value in FUNCTIONS):
         return _reaching(value)
     return value
 
 
-def _reaching(function: Callable[..., Any]) -> Callable[..., Any]:
+def _reaching(function: Any) -> Any:
     @wraps(function)
     def reaching(*args: Any, **kwargs: Any) -> Any:
-        for value in args:  # any_traced, without the call
-            if type(value) not in _PLAIN and holds_tracer(value):
-                return ArrayTracer.__array_function__(_NOBODY, function, (), args, kwargs)
-        if kwargs and any_traced(kwargs.values()):
-            return ArrayTracer.__array_function__(_NOBODY, function, (), args, kwargs)
+        for value in args:
+            if type(value) not in PLAIN and holds_tracer(value):
+                return _ask_tables(function, args, kwargs)
+        if not kwargs:
+            return function(*args)
+        for value in kwargs.values():
+            if type(value) not in PLAIN and holds_tracer(value):
+                return _ask_tables(function, args, kwargs)
         return function(*args, **kwargs)
 
-    # Users, and pickle, find it under this name. NumPy's examples lose their prompts: a doctest of
-    # this package is not one of NumPy.
-    module = function.__module__
-    part = module.removeprefix("numpy") if module in ("numpy.linalg", "numpy.fft") else ""
-    reaching.__module__ = f"functrans.numpy{part}"
-    reaching.__doc__ = (function.__doc__ or "").replace(">>> ", "")
-    return reaching
+    return _named(reaching, function)
 
 
 _NOBODY: Any = None  # the tables are asked on nobody's behalf
+_SEQUENCES_OF_ARRAYS = frozenset(
+    {
+        *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.select),
+        *(np.choose, np.lexsort, np.ravel_multi_index, np.piecewise, np.linalg.multi_dot),
+        *(np.histogramdd, np.histogram2d),
+    }
+)
 
 
-class Ufunc:
-    """A ufunc that accepts lists of traced values; all else is the ufunc's own."""
+def _ask_tables(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if function is not np.block:  # to which every level of a list means something else
+        read = _items_without_lists if function in _SEQUENCES_OF_ARRAYS else _without_lists
+        args = tuple(map(read, args))
+        kwargs = {key: read(value) for key, value in kwargs.items()}
+    return ArrayTracer.__array_function__(_NOBODY, function, (), args, kwargs)
 
-    __slots__ = ("ufunc",)
-    __module__ = "functrans.numpy"
 
-    def __init__(self, ufunc: np.ufunc) -> None:
-        self.ufunc = ufunc
+def _reaching_ufunc(ufunc: Any) -> Any:
+    """NumPy asks every argument of a ufunc, so only lists need a look."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    @wraps(ufunc)
+    def reaching(*args: Any, **kwargs: Any) -> Any:
         for value in args:
             kind = type(value)
             if (kind is list or kind is tuple) and holds_tracer(value):
-                return self.ufunc(*map(_without_lists, args), **kwargs)
-        return self.ufunc(*args, **kwargs)
+                return ufunc(*map(_without_lists, args), **kwargs)
+        return ufunc(*args, **kwargs)
 
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self.ufunc, name)
-        if name not in _METHODS:
-            return value
-        return lambda *args, **kwargs: value(*map(_without_lists, args), **kwargs)
+    for name in dir(ufunc):
+        if not name.startswith("_"):
+            part = getattr(ufunc, name)
+            setattr(reaching, name, _method(part) if name in _METHODS else part)
+    return _named(reaching, ufunc)
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # for isinstance(np.sin, np.ufunc)
-        return np.ufunc
 
-    def __repr__(self) -> str:
-        return repr(self.ufunc)
-
-    def __eq__(self, other: Any) -> bool:
-        return self.ufunc is (other.ufunc if type(other) is Ufunc else other)
-
-    def __hash__(self) -> int:
-        return hash(self.ufunc)
-
-    def __reduce__(self) -> str:  # a name in functrans.numpy
-        return self.ufunc.__name__
+def _named(reaching: Any, function: Any) -> Any:
+    """Where users, and pickle, find a function, and what it says of itself."""
+    module = getattr(function, "__module__", None)
+    part = module.removeprefix("numpy") if module in ("numpy.linalg", "numpy.fft") else ""
+    reaching.__module__ = f"functrans.numpy{part}"
+    # NumPy's examples lose their prompts: a doctest of this package is not one of NumPy.
+    reaching.__doc__ = (function.__doc__ or "").replace(">>> ", "")
+    return reaching
 
 
 _METHODS = frozenset({"reduce", "accumulate", "reduceat", "outer", "at"})
 
 
+def _method(method: Any) -> Any:
+    """np.add.reduce and its kin, for lists of traced values too."""
+    return lambda *args, **kwargs: method(*map(_without_lists, args), **kwargs)
+
+
 def _without_lists(value: Any) -> Any:
-    traced = isinstance(value, (list, tuple)) and holds_tracer(value)
-    return as_array(value) if traced else value
+    if not isinstance(value, (list, tuple)) or not holds_tracer(value):
+        return value
+    made = as_array(value)
+    # Whole numbers may be a shape, which the function reads itself.
+    return value if made.ndim == 1 and made.dtype.kind in "iu" else made
+
+
+def _items_without_lists(value: Any) -> Any:
+    return list(map(_without_lists, value)) if isinstance(value, (list, tuple)) else value
 
 
 def fresh(function: Any) -> Any:
@@ -121,7 +130,7 @@ def fresh(function: Any) -> Any:
             return made
         return open_all(made, args)
 
-    return constructor
+    return _named(constructor, function)
 
 
 def open_all(made: Any, sources: Any) -> Any:
