@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer
-from functrans.core.tracer import install_method
+from functrans.core.tracer import ArrayTracer, install_method
 from functrans.surface import creation, reductions, shaping
 from functrans.surface.constructors import check_device
 from functrans.surface.table import as_array, ndim_of
@@ -92,7 +92,7 @@ def iinfo(type: Any, /) -> Any:
 
 
 def _dtype(value: Any) -> Any:
-    return value.dtype if isinstance(value, (Tracer, np.ndarray, np.generic)) else value
+    return value.dtype if isinstance(value, (ArrayTracer, np.ndarray, np.generic)) else value
 
 
 def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
