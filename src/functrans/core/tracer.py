@@ -233,6 +233,10 @@ def as_operand(other: Any) -> Any:
     """Accept what NumPy accepts as the other operand: lists and array-likes become arrays."""
     if type(other) is np.ndarray or isinstance(other, (np.generic, Tracer)):
         return other
+    if isinstance(other, (list, tuple)) and other:
+        parts = [as_operand(part) for part in other]
+        if any(isinstance(part, Tracer) for part in parts):
+            return np.stack(parts)
     array = np.asarray(other)
     if array.dtype.kind not in "biufc":
         raise errors.InputTypeError(

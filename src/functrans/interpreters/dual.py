@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from functrans.core.dispatch import DETAIL, Interpreter
 from functrans.core.evaluate import as_constant, compute, open_array
 from functrans.core.shapes import conform, dtype_of
@@ -52,7 +50,7 @@ class Dual(Interpreter):
                 tangents.append(None)
         out = compute(primitive, *values, **params)
         if primitive.jvp is None:
-            return _constant(out)
+            return open_array(out)  # open to assignments of traced values
         tangent = primitive.jvp(out, tuple(values), tuple(tangents), params)
         if primitive.outputs:
             return tuple(map(self._result, out, tangent))
@@ -64,7 +62,7 @@ class Dual(Interpreter):
         value = x.value
         out = primitive.impl(value) if self.bottom else compute(primitive, value)
         if primitive.jvp is None:
-            return _constant(out)
+            return open_array(out)
         return self._result(out, primitive.jvp(out, (value,), (x.tangent,), {}))
 
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
@@ -77,18 +75,13 @@ class Dual(Interpreter):
             y, y_tangent = y.value, y.tangent
         out = as_constant(primitive.call2(x, y))
         if primitive.jvp is None:
-            return _constant(out)
+            return open_array(out)
         return self._result(out, primitive.jvp(out, (x, y), (x_tangent, y_tangent), {}))
 
     def _result(self, out: Any, tangent: Any) -> Any:
         if tangent is None or dtype_of(out).kind not in "fc":
-            return _constant(out)
+            return open_array(out)
         return DualTracer(self, out, conform(as_constant(tangent), out))
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value if not self.closed else self.escaped()
-
-
-def _constant(out: Any) -> Any:
-    """A result that does not move; a floating point array stays open to assignments."""
-    return open_array(out) if type(out) is np.ndarray and out.dtype.kind in "fc" else out

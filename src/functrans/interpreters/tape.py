@@ -206,8 +206,8 @@ class Tape(Interpreter):
         """The result of an operation through which no derivative flows."""
         if self.closed:
             self.escaped()
-        # Floating point arrays stay open to assignments of traced values (np.floor(x)[0] = x[0]).
-        return open_array(out) if type(out) is _ndarray and out.dtype.kind in "fc" else out
+        # Arrays stay open to assignments of traced values: np.floor(x)[0] = x[0].
+        return open_array(out)
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value if not self.closed else self.escaped()

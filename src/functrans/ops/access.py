@@ -366,10 +366,6 @@ def _operand(value: Any) -> Any:
     """A value to assign: lists may hold traced values."""
     if isinstance(value, Tracer) or type(value) in PYTHON_SCALARS:
         return value
-    if isinstance(value, (list, tuple)) and value:
-        parts = [_operand(part) for part in value]
-        if any(isinstance(part, Tracer) for part in parts):
-            return np.stack(parts)
     return as_operand(value)
 
 

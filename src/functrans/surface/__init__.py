@@ -5,6 +5,7 @@ on is written here too, and users find it under NumPy's names in `functrans.nump
 """
 
 from functrans.surface import calculus as calculus
+from functrans.surface import constructors as constructors
 from functrans.surface import creation as creation
 from functrans.surface import editing as editing
 from functrans.surface import fourier as fourier
@@ -19,5 +20,6 @@ from functrans.surface import quantiles as quantiles
 from functrans.surface import scimath as scimath
 from functrans.surface import searching as searching
 from functrans.surface import shaping as shaping
+from functrans.surface import standard as standard
 from functrans.surface import statistics as statistics
 from functrans.surface import ufunc_methods as ufunc_methods

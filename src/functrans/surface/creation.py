@@ -14,16 +14,7 @@ from functrans.surface.table import as_array, holds_tracer, implements, newer
 
 
 def array(value: Any, dtype: Any = None) -> Any:
-    """An array from nested lists, which may hold traced values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import functrans
-    >>> import functrans.numpy
-    >>> functrans.grad(lambda x: np.sum(functrans.numpy.array([x, x * x])))(3.0)
-    np.float64(7.0)
-    """
+    """An array from nested lists, which may hold traced values."""
     if not holds_tracer(value):
         return opened(np.array(value, dtype=dtype))
     result: Any = copy(value) if isinstance(value, Tracer) else as_array(value)
@@ -31,16 +22,7 @@ def array(value: Any, dtype: Any = None) -> Any:
 
 
 def asarray(value: Any, dtype: Any = None) -> Any:
-    """Like `array`, but without a copy of what is an array already.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import functrans.numpy
-    >>> x = np.ones(2)
-    >>> functrans.numpy.asarray(x) is x
-    True
-    """
+    """Like `array`, but without a copy of what is an array already."""
     if isinstance(value, Tracer) and (dtype is None or dtype_of(value) == np.dtype(dtype)):
         return value
     if holds_tracer(value):
@@ -229,7 +211,7 @@ def array2string(a: Any, *args: Any, **kwargs: Any) -> Any:
 
 @implements(*newer("astype"))
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    return x.astype(np.dtype(dtype))
+    return x.astype(np.dtype(dtype), copy=copy)
 
 
 @implements(np.min_scalar_type)
@@ -242,38 +224,3 @@ def min_scalar_type(a: Any, /) -> Any:
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> Any:
     """Traced values are never changed in place, so only a value itself is its own memory."""
     return a is b
-
-
-# Constructors for functrans.numpy.
-
-
-def zeros(shape: Any, dtype: Any = float) -> Any:
-    """Zeros, which inside a transform may be assigned traced values.
-
-    Examples
-    --------
-    >>> import functrans
-    >>> def f(x):
-    ...     y = functrans.numpy.zeros(3)
-    ...     y[1] = x * x
-    ...     return y.sum()
-    >>> functrans.grad(f)(3.0)
-    np.float64(6.0)
-    """
-    return opened(np.zeros(shape, dtype))
-
-
-def ones(shape: Any, dtype: Any = float) -> Any:
-    """Ones, which inside a transform may be assigned traced values; see `zeros`."""
-    return opened(np.ones(shape, dtype))
-
-
-def empty(shape: Any, dtype: Any = float) -> Any:
-    """An array to be filled; see `zeros`."""
-    return opened(np.empty(shape, dtype))
-
-
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
-    """An array of one value, which may be traced; see `zeros`."""
-    make: Any = full_of if running_interpreters() else np.full
-    return make(shape, fill_value, dtype)

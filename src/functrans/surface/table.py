@@ -16,6 +16,9 @@ from functrans.core.shapes import shape_of
 from functrans.core.tracer import FUNCTIONS, check_targets
 from functrans.ops import access
 
+# Types of arguments in which nothing traced can be, to find this out quickly.
+PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, type(None), np.float64, type, slice})
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -45,9 +48,12 @@ def as_array(x: Any) -> Any:
 
 
 def holds_tracer(value: Any) -> bool:
-    """Whether a traced value is somewhere in nested lists and tuples."""
+    """Whether a value is traced, or a traced one is somewhere in nested lists and tuples."""
     if isinstance(value, (list, tuple)):
-        return any(map(holds_tracer, value))
+        for item in value:  # noqa: SIM110  # any() would take twice as long for a shape
+            if type(item) not in PLAIN and holds_tracer(item):
+                return True
+        return False
     return isinstance(value, Tracer)
 
 

@@ -1,0 +1,249 @@
+"""Arrays for `functrans.numpy`: of lists that hold traced values, or to be assigned some later.
+
+While a transform runs these functions return arrays that may be assigned traced values; at other
+times NumPy's own. What np.zeros(..., like=x) and np.zeros_like(x) mean is in creation.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Tracer, concrete, running_interpreters
+from functrans.core.shapes import PYTHON_SCALARS, shape_of
+from functrans.surface import creation
+from functrans.surface.shaping import concatenate, ravel, take
+from functrans.surface.table import as_array, holds_tracer
+from functrans.surface.unhooked import any_traced, fresh, open_all
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    like: Any = None,
+) -> Any:
+    """An array from nested lists, which may hold traced values.
+
+    Inside a transform it may be assigned traced values.
+
+    Examples
+    --------
+    >>> import functrans
+    >>> import functrans.numpy as np
+    >>> functrans.grad(lambda x: np.sum(np.array([x, x * x])))(3.0)
+    np.float64(7.0)
+    """
+    if not holds_tracer(object):
+        made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        return open_all(made, (object,)) if running_interpreters() else made
+    if copy is False and not (isinstance(object, Tracer) and _has_dtype(object, dtype)):
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    made = creation.array(object, dtype) if copy else creation.asarray(object, dtype)
+    return made[(None,) * (ndmin - made.ndim)] if made.ndim < ndmin else made
+
+
+def _has_dtype(x: Any, dtype: Any) -> bool:
+    return dtype is None or x.dtype == np.dtype(dtype)
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+    like: Any = None,
+) -> Any:
+    """Like `array`, but without a copy of what is an array already.
+
+    Examples
+    --------
+    >>> import functrans.numpy as np
+    >>> x = np.ones(2)
+    >>> np.asarray(x) is x
+    True
+    """
+    check_device(device)
+    return array(a, dtype, copy=copy, order=order or "K")
+
+
+def asanyarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+    like: Any = None,
+) -> Any:
+    """Like `asarray`; subclasses of NumPy's array pass through."""
+    check_device(device)
+    return array(a, dtype, copy=copy, order=order or "K", subok=True)
+
+
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """Like `asarray`, in C order and with at least one axis."""
+    return array(a, dtype, copy=None, order="C", ndmin=1)
+
+
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """Like `asarray`, in Fortran order and with at least one axis."""
+    return array(a, dtype, copy=None, order="F", ndmin=1)
+
+
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    """Like `asarray`, and an error if an entry is not finite."""
+    made = asarray(a, dtype, order)
+    if made.dtype.char in np.typecodes["AllFloat"] and not np.isfinite(made).all():
+        raise ValueError("array must not contain infs or NaNs")
+    return made
+
+
+def check_device(device: Any) -> None:
+    """There is one device, as in NumPy."""
+    if device not in (None, "cpu"):
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+
+
+_arange = fresh(np.arange)
+
+
+def arange(*args: Any, **options: Any) -> Any:
+    """Numbers at equal steps; the first and the step may be traced, and have derivatives.
+
+    Examples
+    --------
+    >>> import functrans
+    >>> import functrans.numpy as np
+    >>> functrans.jvp(lambda x: np.arange(x, 3.0), (0.5,), (1.0,))
+    (array([0.5, 1.5, 2.5]), array([1., 1., 1.]))
+    """
+    if not any_traced((*args, *options.values())):
+        return _arange(*args, **options)
+    return _traced_arange(*args, **options)
+
+
+def _traced_arange(
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    check_device(device)
+    found = np.result_type(*(as_array(v) for v in (start, stop, step) if v is not None))
+    first, last = (0, start) if stop is None else (start, stop)
+    step = 1 if step is None else step
+    # Lanes need to agree on the length, not on the values.
+    count = max(0, int(concrete(np.ceil((last - first) / step))))
+    # The step is the difference of the first two, as in NumPy.
+    made: Any = first + np.arange(count) * ((first + step) - first)
+    return made.astype(found if dtype is None else np.dtype(dtype))
+
+
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = None) -> Any:
+    """A vector of the values that an iterator gives, which may be traced."""
+    if not running_interpreters():
+        return np.fromiter(iter, dtype, count)
+    values = list(iter)
+    if not holds_tracer(values):
+        return open_all(np.fromiter(values, dtype, count), ())
+    if len(values) < count:
+        raise ValueError(
+            f"iterator too short: Expected {count} but iterator had only {len(values)}"
+        )
+    return array(values if count < 0 else values[:count], dtype)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of another library as one of ours; a traced value is one already."""
+    if isinstance(x, Tracer):
+        return asarray(x, device=device, copy=copy)
+    options = {"device": device, "copy": copy}
+    return np.from_dlpack(x, **{key: v for key, v in options.items() if v is not None})
+
+
+def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Pairs of an index and the entry there, as from `np.ndenumerate`."""
+    if not holds_tracer(arr):
+        return np.ndenumerate(arr)
+    x = as_array(arr)
+    return ((index, x[index]) for index in np.ndindex(shape_of(x)))
+
+
+class _Subscripted:
+    """np.mgrid and np.ogrid, whose arrays may be assigned traced values."""
+
+    __slots__ = ("numpy",)
+
+    def __init__(self, numpy: Any) -> None:
+        self.numpy = numpy
+
+    def __getitem__(self, key: Any) -> Any:
+        made = self.numpy[key]
+        return open_all(made, ()) if running_interpreters() else made
+
+
+class _Joined(_Subscripted):
+    """np.r_ and np.c_, which join what stands between the brackets."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        if not holds_tracer(key):
+            return super().__getitem__(key)
+        # NumPy arranges the numbers of the entries, and the entries are taken by them.
+        parts: list[Any] = []
+        numbered: list[Any] = []
+        typed: list[Any] = []
+        count = 0
+        for item in key if isinstance(key, tuple) else (key,):
+            if isinstance(item, str):
+                numbered.append(item)
+                continue
+            part = as_array(np.r_[item] if isinstance(item, slice) else item)
+            places = np.arange(count, count + part.size).reshape(shape_of(part))
+            numbered.append(places if places.shape else int(places))
+            parts.append(part)
+            typed.append(item if type(item) in PYTHON_SCALARS else part)
+            count += part.size
+        flat = concatenate([ravel(part) for part in parts]).astype(np.result_type(*typed))
+        return take(flat, self.numpy[tuple(numbered)])
+
+
+CONSTRUCTORS: dict[str, Any] = {
+    "arange": arange,
+    "array": array,
+    "asanyarray": asanyarray,
+    "asarray": asarray,
+    "asarray_chkfinite": asarray_chkfinite,
+    "ascontiguousarray": ascontiguousarray,
+    "asfortranarray": asfortranarray,
+    "c_": _Joined(np.c_),
+    "from_dlpack": from_dlpack,
+    "fromiter": fromiter,
+    "mgrid": _Subscripted(np.mgrid),
+    "ndenumerate": ndenumerate,
+    "ogrid": _Subscripted(np.ogrid),
+    "r_": _Joined(np.r_),
+}
+_make: Any
+for _make in (
+    *(np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.tri, np.indices),
+    *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.tile, np.repeat),
+    *(np.linspace, np.logspace, np.geomspace, np.meshgrid, np.vander, np.fromfunction),
+    *(np.diag, np.diagflat, np.tril, np.triu),
+    *(np.frombuffer, np.fromfile, np.fromstring, np.loadtxt, np.genfromtxt),
+):
+    CONSTRUCTORS[_make.__name__] = fresh(_make)
