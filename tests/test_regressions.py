@@ -34,6 +34,31 @@ def test_several_reads_of_one_array_under_vmap_and_an_outer_gradient():
     np.testing.assert_allclose(gradient, [7.2, 12.0])
 
 
+@pytest.mark.parametrize(
+    "reduce",
+    [
+        lambda n: np.sum(n, dtype=np.int16),
+        lambda n: np.sum(n > 4, axis=0, dtype=np.int8),
+        lambda n: np.prod(n, axis=1, dtype=np.int32),
+        lambda n: np.cumprod(n, dtype=np.int16),
+        lambda n: np.cumsum(n > 4, dtype=np.uint8),
+        lambda n: np.add.reduce(n, dtype=np.int8),
+        lambda n: np.add.accumulate(n, dtype=np.int8),
+    ],
+)
+def test_reductions_give_the_dtype_that_was_asked_for(reduce):
+    n = np.arange(2, 8).reshape(2, 3)
+    expected, found = reduce(n), ft.vmap(reduce)(n[None])[0]
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_an_initial_value_of_a_masked_extreme_may_be_traced():
+    mask = np.array([True, False, True])
+    lowest = lambda t: np.min(np.array([3.0, 1.0, 2.0]) * t, where=mask, initial=1.5 * t)
+    assert ft.grad(lowest)(2.0) == 1.5
+
+
 def test_a_conversion_to_integers_has_no_derivative():
     assert ft.grad(lambda x: x.astype(int).astype(float) * 2.5)(np.float64(1.7)) == 0.0
     picked = ft.grad(lambda x: np.sum(x[x.astype(int)]))(np.array([1.0, 0.0, 1.0]))
