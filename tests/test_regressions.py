@@ -59,6 +59,14 @@ def test_an_initial_value_of_a_masked_extreme_may_be_traced():
     assert ft.grad(lowest)(2.0) == 1.5
 
 
+def test_reduceat_leaves_an_entry_alone_as_it_is():
+    """Also if the ufunc would change it: hypot(0, x) is |x|."""
+    x = np.array([-3.0, 4.0, -2.0])
+    apart = lambda x: np.hypot.reduceat(x, [0, 2, 1])
+    np.testing.assert_array_equal(ft.vmap(apart)(x[None])[0], apart(x))
+    np.testing.assert_allclose(ft.jacrev(apart)(x)[1], [0.0, 0.0, 1.0])
+
+
 def test_a_conversion_to_integers_has_no_derivative():
     assert ft.grad(lambda x: x.astype(int).astype(float) * 2.5)(np.float64(1.7)) == 0.0
     picked = ft.grad(lambda x: np.sum(x[x.astype(int)]))(np.array([1.0, 0.0, 1.0]))
