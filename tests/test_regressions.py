@@ -67,6 +67,28 @@ def test_reduceat_leaves_an_entry_alone_as_it_is():
     np.testing.assert_allclose(ft.jacrev(apart)(x)[1], [0.0, 0.0, 1.0])
 
 
+def test_the_sign_of_a_complex_number_has_a_derivative():
+    """z / |z| = exp(i φ), and turning z by an angle turns it by the same angle."""
+    z = np.array([1.0 + 2.0j, -0.5 + 0.1j])
+    sign, turned = ft.jvp(np.sign, (z,), (1j * z,))
+    np.testing.assert_allclose(turned, 1j * sign)
+    np.testing.assert_allclose(ft.jvp(np.sign, (z,), (z,))[1], 0.0, atol=1e-15)
+    special = np.array([0.0, np.inf, complex(0.0, -np.inf)])
+    np.testing.assert_array_equal(ft.vmap(np.sign)(special), np.sign(special))
+
+
+def test_nan_to_num_without_a_copy_changes_its_argument():
+    def f(x):
+        y = x * np.array([1.0, np.nan, 2.0])
+        same = np.nan_to_num(y, copy=False, nan=5.0)
+        assert same is y
+        return np.sum(y * y)
+
+    value, gradient = ft.value_and_grad(f)(np.ones(3))
+    assert value == 30.0
+    np.testing.assert_array_equal(gradient, [2.0, 0.0, 8.0])
+
+
 def test_a_conversion_to_integers_has_no_derivative():
     assert ft.grad(lambda x: x.astype(int).astype(float) * 2.5)(np.float64(1.7)) == 0.0
     picked = ft.grad(lambda x: np.sum(x[x.astype(int)]))(np.array([1.0, 0.0, 1.0]))
