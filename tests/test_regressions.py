@@ -89,6 +89,24 @@ def test_nan_to_num_without_a_copy_changes_its_argument():
     np.testing.assert_array_equal(gradient, [2.0, 0.0, 8.0])
 
 
+def test_products_with_axes():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(3, 4, 2)), rng.normal(size=(5, 3, 4))
+    product = lambda x: np.matmul(x, y, axes=[(2, 1), (1, 0), (0, 2)])
+    np.testing.assert_allclose(ft.vmap(product)(x[None])[0], product(x))
+    tangent = rng.normal(size=x.shape)
+    np.testing.assert_allclose(ft.jvp(product, (x,), (tangent,))[1], product(tangent))
+    wide = lambda x: np.vecdot(x, x, axis=0, keepdims=True, dtype=complex)
+    np.testing.assert_allclose(ft.vmap(wide)(x[None])[0], wide(x))
+
+
+def test_a_fit_is_staged():
+    x, y = np.array([0.0, 1.0, 2.0, 4.0]), np.array([1.0, 0.5, 2.0, -1.0])
+    fit = lambda y: np.polyfit(x, y, 1, cov=True)
+    for found, expected in zip(ft.make_graph(fit)(x)(y), fit(y), strict=True):
+        np.testing.assert_allclose(found, expected)
+
+
 def test_a_conversion_to_integers_has_no_derivative():
     assert ft.grad(lambda x: x.astype(int).astype(float) * 2.5)(np.float64(1.7)) == 0.0
     picked = ft.grad(lambda x: np.sum(x[x.astype(int)]))(np.array([1.0, 0.0, 1.0]))
