@@ -107,6 +107,41 @@ def test_a_fit_is_staged():
         np.testing.assert_allclose(found, expected)
 
 
+def test_a_range_has_the_derivatives_of_its_start_and_step():
+    def f(start, step):
+        return np.arange(start, 5.0, step, like=np.zeros(1) * start)
+
+    jacobians = ft.jacrev(f, argnums=(0, 1))(0.5, 1.5)
+    np.testing.assert_array_equal(jacobians[0], [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(jacobians[1], [0.0, 1.0, 2.0])
+
+
+def test_views_share_memory_with_what_they_show():
+    def f(x):
+        z = x + 1j
+        assert np.shares_memory(x, x[0]) and not np.shares_memory(x[0], x[1])
+        assert x[0].base is x and x.T[0].base is x and x.copy().base is None
+        assert not np.shares_memory(x[:, ::2], x[:, 1::2])
+        assert np.may_share_memory(x[:, ::2], x[:, 1::2])
+        assert np.shares_memory(z, z.imag) and not np.shares_memory(z.real, z.imag)
+        assert not np.shares_memory(x, x + 0) and not np.shares_memory(x, np.ones(2))
+        return x
+
+    ft.vmap(f)(np.ones((2, 3, 4)))
+    ft.make_graph(f)(np.ones((3, 4)))
+
+
+def test_what_is_about_bytes_in_memory_is_refused():
+    def f(x):
+        assert not hasattr(x, "strides") and getattr(x, "flags", None) is None
+        for ask in (lambda: x.tobytes(), lambda: x.data, lambda: np.from_dlpack(x)):
+            with pytest.raises(FunctransError, match="no memory for x"):
+                ask()
+        return x
+
+    ft.vmap(f)(np.ones((2, 3)))
+
+
 def test_a_conversion_to_integers_has_no_derivative():
     assert ft.grad(lambda x: x.astype(int).astype(float) * 2.5)(np.float64(1.7)) == 0.0
     picked = ft.grad(lambda x: np.sum(x[x.astype(int)]))(np.array([1.0, 0.0, 1.0]))
