@@ -79,19 +79,19 @@ def test_the_sign_of_a_complex_number_has_a_derivative():
 
 def test_nan_to_num_without_a_copy_changes_its_argument():
     def f(x):
-        y = x * np.array([1.0, np.nan, 2.0])
+        y = np.where([False, True, False], np.nan, x * x)
         same = np.nan_to_num(y, copy=False, nan=5.0)
         assert same is y
         return np.sum(y * y)
 
     value, gradient = ft.value_and_grad(f)(np.ones(3))
-    assert value == 30.0
-    np.testing.assert_array_equal(gradient, [2.0, 0.0, 8.0])
+    assert value == 27.0
+    np.testing.assert_array_equal(gradient, [4.0, 0.0, 4.0])
 
 
 def test_products_with_axes():
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(3, 4, 2)), rng.normal(size=(5, 3, 4))
+    x, y = rng.normal(size=(3, 4, 2)), rng.normal(size=(5, 4, 3))
     product = lambda x: np.matmul(x, y, axes=[(2, 1), (1, 0), (0, 2)])
     np.testing.assert_allclose(ft.vmap(product)(x[None])[0], product(x))
     tangent = rng.normal(size=x.shape)
