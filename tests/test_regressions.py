@@ -142,6 +142,18 @@ def test_what_is_about_bytes_in_memory_is_refused():
     ft.vmap(f)(np.ones((2, 3)))
 
 
+def test_padding_with_traced_values():
+    x = np.arange(1.0, 5.0).reshape(2, 2)
+    for options in (
+        lambda t: {"mode": "linear_ramp", "end_values": t},
+        lambda t: {"constant_values": ((t, 1), (2.0, t * t))},
+    ):
+        padded = lambda t, options=options: np.pad(x * t, ((1, 2), (0, 2)), **options(t))
+        np.testing.assert_allclose(ft.jvp(padded, (3.0,), (1.0,))[0], padded(3.0))
+        numerical = (padded(3.0 + 1e-6) - padded(3.0 - 1e-6)) / 2e-6
+        np.testing.assert_allclose(ft.jacrev(padded)(3.0), numerical, atol=1e-8)
+
+
 def test_a_conversion_to_integers_has_no_derivative():
     assert ft.grad(lambda x: x.astype(int).astype(float) * 2.5)(np.float64(1.7)) == 0.0
     picked = ft.grad(lambda x: np.sum(x[x.astype(int)]))(np.array([1.0, 0.0, 1.0]))
