@@ -166,7 +166,9 @@ def _memory_attribute(name: str) -> Any:
     return property(get)
 
 
-for _name in "byteswap dump dumps getfield setfield setflags tobytes tofile".split():
+_FILES = ("dump", "dumps", "tobytes", "tofile")
+_BYTES = ("byteswap", "getfield", "setfield", "setflags", "__dlpack__", "__dlpack_device__")
+for _name in _FILES + _BYTES:
     install_method(_name, _memory_method(_name))
-for _name in "ctypes data flags strides __dlpack__ __dlpack_device__".split():
+for _name in ("ctypes", "data", "flags", "strides"):
     setattr(ArrayTracer, _name, _memory_attribute(_name))

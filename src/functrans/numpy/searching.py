@@ -21,7 +21,7 @@ from functrans.numpy.shaping import (
     take,
     take_along_axis,
 )
-from functrans.numpy.table import as_array, axis_index, implements, known, ndim_of, refuse
+from functrans.numpy.table import as_array, axis_index, implements, known, ndim_of, newer, refuse
 from functrans.ops import searching, structure
 
 
@@ -193,6 +193,11 @@ def isin(
     place = searching.searchsorted(ordered, x, side="left")
     found = take(ordered, np.minimum(place, count - 1)) == x
     return ~found if invert else found
+
+
+@implements(*newer("in1d"))  # until NumPy 2.3
+def in1d(ar1: Any, ar2: Any, *args: Any, **options: Any) -> Any:
+    return isin(ravel(ar1), ar2, *args, **options)
 
 
 @implements(np.unique)
