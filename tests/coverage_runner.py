@@ -41,6 +41,10 @@ class Mistake(AssertionError):
     """A wrong number, or an error that is not one of functrans' own."""
 
 
+class NotInThisNumPyError(Exception):
+    """A call that plain NumPy refuses: another version takes it."""
+
+
 # --- what the names in a call stand for -----------------------------------------------------------
 
 
@@ -134,7 +138,10 @@ class Call:
             warnings.simplefilter("ignore")
             args = self.arguments(0)
             copies = [np.copy(arg)[()] for arg in args]
-            self.run(*copies)
+            try:
+                self.run(*copies)
+            except Exception as error:
+                raise NotInThisNumPyError(f"{source}: {error}") from error
         pairs = enumerate(zip(args, copies, strict=True))
         self.changed = [k for k, (a, b) in pairs if np.asarray(a).tobytes() != b.tobytes()]
 
