@@ -225,13 +225,22 @@ ufunc, `casting=` | np.add(x, y, out=n, casting="unsafe")
 ufunc, `casting=` | np.add(x, y, casting="same_kind")
 ufunc, `order=`, `subok=` | np.add(x, y, order="F", subok=False)
 matmul, `axes=` | np.matmul(x, A, axes=[(-2, -1), (-2, -1), (-2, -1)])
+matmul, `axes=` | np.matmul(x, y, axes=[(-1, -2), (0, 1), (1, 0)])
 vecdot, `axis=` | np.vecdot(x, y, axis=0)
+vecdot, `keepdims=`, `axes=` | np.vecdot(x, y, axis=0, keepdims=True)
+vecdot, `keepdims=`, `axes=` | np.vecdot(x, y, axes=[0, 0, ()])
 reduction, `out=` | np.sum(x, axis=1, out=v[:2]); v
 reduction, `out=` | np.max(x, axis=0, out=z.real); z
 reduction, `out=` | np.mean(x, axis=0, out=o[0]); o
 reduction, `out=` | np.cumsum(x, axis=1, out=o)
 reduction, `out=` | np.add.reduce(x, axis=0, out=o[0]); o
 reduction, `out=` | np.multiply.accumulate(x, axis=1, out=o)
+reduction, `out=` | np.median(x, axis=0, out=o[0]); o
+reduction, `out=` | np.quantile(x, 0.3, axis=0, out=o[0]); o
+reduction, `out=` | np.nanmean(x, axis=0, out=o[0]); o
+reduction, `out=` | np.ptp(x, axis=0, out=o[0]); o
+reduction, `out=` | np.add.reduceat(x, [0, 1], axis=0, out=o)
+reduction, `out=` | np.trace(c, axis1=0, axis2=2, out=v[:3]); v
 reduction, `where=` | np.sum(x, axis=1, where=b)
 reduction, `where=` | np.prod(x, where=b)
 reduction, `where=` | np.mean(x, axis=1, where=b)
@@ -287,6 +296,10 @@ function, `out=` | np.take(v, k, out=w)
 function, `out=` | np.round(x, out=o)
 function, `out=` | np.outer(x[0, :2], y[1], out=o)
 function, `out=` | np.choose(k, [v, 0.0, 1.0], out=w)
+function, `out=` | np.multiply.outer(v[:2], w[:3], out=o)
+function, `out=` | np.linalg.multi_dot([x, A, B], out=o)
+function, `out=` | np.compress([True, True], x, axis=0, out=o)
+function, `out=` | np.fix(x, out=o)
 function, `out=` | np.fft.fft(z, out=Z[0]); Z
 function, `where=` | np.clip(x, -0.5, 0.5, out=o, where=b)
 function, `copy=` | x[0, 0] = np.nan; np.nan_to_num(x, copy=False)
