@@ -34,6 +34,126 @@ def test_several_reads_of_one_array_under_vmap_and_an_outer_gradient():
     np.testing.assert_allclose(gradient, [7.2, 12.0])
 
 
+@pytest.mark.parametrize(
+    "reduce",
+    [
+        lambda n: np.sum(n, dtype=np.int16),
+        lambda n: np.sum(n > 4, axis=0, dtype=np.int8),
+        lambda n: np.prod(n, axis=1, dtype=np.int32),
+        lambda n: np.cumprod(n, dtype=np.int16),
+        lambda n: np.cumsum(n > 4, dtype=np.uint8),
+        lambda n: np.add.reduce(n, dtype=np.int8),
+        lambda n: np.add.accumulate(n, dtype=np.int8),
+    ],
+)
+def test_reductions_give_the_dtype_that_was_asked_for(reduce):
+    n = np.arange(2, 8).reshape(2, 3)
+    expected, found = reduce(n), ft.vmap(reduce)(n[None])[0]
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_an_initial_value_of_a_masked_extreme_may_be_traced():
+    mask = np.array([True, False, True])
+    lowest = lambda t: np.min(np.array([3.0, 1.0, 2.0]) * t, where=mask, initial=1.5 * t)
+    assert ft.grad(lowest)(2.0) == 1.5
+
+
+def test_reduceat_leaves_an_entry_alone_as_it_is():
+    """Also if the ufunc would change it: hypot(0, x) is |x|."""
+    x = np.array([-3.0, 4.0, -2.0])
+    apart = lambda x: np.hypot.reduceat(x, [0, 2, 1])
+    np.testing.assert_array_equal(ft.vmap(apart)(x[None])[0], apart(x))
+    np.testing.assert_allclose(ft.jacrev(apart)(x)[1], [0.0, 0.0, 1.0])
+
+
+def test_the_sign_of_a_complex_number_has_a_derivative():
+    """z / |z| = exp(i φ), and turning z by an angle turns it by the same angle."""
+    z = np.array([1.0 + 2.0j, -0.5 + 0.1j])
+    sign, turned = ft.jvp(np.sign, (z,), (1j * z,))
+    np.testing.assert_allclose(turned, 1j * sign)
+    np.testing.assert_allclose(ft.jvp(np.sign, (z,), (z,))[1], 0.0, atol=1e-15)
+    special = np.array([0.0, np.inf, complex(0.0, -np.inf)])
+    np.testing.assert_array_equal(ft.vmap(np.sign)(special), np.sign(special))
+
+
+def test_nan_to_num_without_a_copy_changes_its_argument():
+    def f(x):
+        y = np.where([False, True, False], np.nan, x * x)
+        same = np.nan_to_num(y, copy=False, nan=5.0)
+        assert same is y
+        return np.sum(y * y)
+
+    value, gradient = ft.value_and_grad(f)(np.ones(3))
+    assert value == 27.0
+    np.testing.assert_array_equal(gradient, [4.0, 0.0, 4.0])
+
+
+def test_products_with_axes():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(3, 4, 2)), rng.normal(size=(5, 4, 3))
+    product = lambda x: np.matmul(x, y, axes=[(2, 1), (1, 0), (0, 2)])
+    np.testing.assert_allclose(ft.vmap(product)(x[None])[0], product(x))
+    tangent = rng.normal(size=x.shape)
+    np.testing.assert_allclose(ft.jvp(product, (x,), (tangent,))[1], product(tangent))
+    wide = lambda x: np.vecdot(x, x, axis=0, keepdims=True, dtype=complex)
+    np.testing.assert_allclose(ft.vmap(wide)(x[None])[0], wide(x))
+
+
+def test_a_fit_is_staged():
+    x, y = np.array([0.0, 1.0, 2.0, 4.0]), np.array([1.0, 0.5, 2.0, -1.0])
+    fit = lambda y: np.polyfit(x, y, 1, cov=True)
+    for found, expected in zip(ft.make_graph(fit)(x)(y), fit(y), strict=True):
+        np.testing.assert_allclose(found, expected)
+
+
+def test_a_range_has_the_derivatives_of_its_start_and_step():
+    def f(start, step):
+        return np.arange(start, 5.0, step, like=np.zeros(1) * start)
+
+    jacobians = ft.jacrev(f, argnums=(0, 1))(0.5, 1.5)
+    np.testing.assert_array_equal(jacobians[0], [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(jacobians[1], [0.0, 1.0, 2.0])
+
+
+def test_views_share_memory_with_what_they_show():
+    def f(x):
+        z = x + 1j
+        assert np.shares_memory(x, x[0]) and not np.shares_memory(x[0], x[1])
+        assert x[0].base is x and x.T[0].base is x and x.copy().base is None
+        assert not np.shares_memory(x[:, ::2], x[:, 1::2])
+        assert np.may_share_memory(x[:, ::2], x[:, 1::2])
+        assert np.shares_memory(z, z.imag) and not np.shares_memory(z.real, z.imag)
+        assert not np.shares_memory(x, x + 0) and not np.shares_memory(x, np.ones(2))
+        return x
+
+    ft.vmap(f)(np.ones((2, 3, 4)))
+    ft.make_graph(f)(np.ones((3, 4)))
+
+
+def test_what_is_about_bytes_in_memory_is_refused():
+    def f(x):
+        assert not hasattr(x, "strides") and getattr(x, "flags", None) is None
+        for ask in (lambda: x.tobytes(), lambda: x.data, lambda: np.from_dlpack(x)):
+            with pytest.raises(FunctransError, match="no memory for x|cannot become a plain array"):
+                ask()
+        return x
+
+    ft.vmap(f)(np.ones((2, 3)))
+
+
+def test_padding_with_traced_values():
+    x = np.arange(1.0, 5.0).reshape(2, 2)
+    for options in (
+        lambda t: {"mode": "linear_ramp", "end_values": t},
+        lambda t: {"constant_values": ((t, 1), (2.0, t * t))},
+    ):
+        padded = lambda t, options=options: np.pad(x * t, ((1, 2), (0, 2)), **options(t))
+        np.testing.assert_allclose(ft.jvp(padded, (3.0,), (1.0,))[0], padded(3.0))
+        numerical = (padded(3.0 + 1e-6) - padded(3.0 - 1e-6)) / 2e-6
+        np.testing.assert_allclose(ft.jacrev(padded)(3.0), numerical, atol=1e-8)
+
+
 def test_a_conversion_to_integers_has_no_derivative():
     assert ft.grad(lambda x: x.astype(int).astype(float) * 2.5)(np.float64(1.7)) == 0.0
     picked = ft.grad(lambda x: np.sum(x[x.astype(int)]))(np.array([1.0, 0.0, 1.0]))

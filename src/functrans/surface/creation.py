@@ -9,6 +9,7 @@ import numpy as np
 from functrans.core.dispatch import Tracer, concrete, running_interpreters
 from functrans.core.evaluate import open_array
 from functrans.core.shapes import dtype_of, shape_of
+from functrans.core.views import view_of
 from functrans.ops import access, structure
 from functrans.surface.table import as_array, holds_tracer, implements, newer
 
@@ -96,11 +97,24 @@ for _constructor in (
     np.empty,
     np.eye,
     np.identity,
-    np.arange,
     np.tri,
     np.frombuffer,
 ):
     implements(_constructor)(_opened(_constructor))
+
+
+@implements(np.arange)
+def arange_of(*args: Any, dtype: Any = None, device: Any = None, **named: Any) -> Any:
+    """np.arange(..., like=x); how many numbers there are depends on values, which must be known."""
+    bounds = {**dict(zip(("start", "stop", "step"), args, strict=False)), **named}
+    if bounds.get("stop") is None:
+        bounds["start"], bounds["stop"] = 0, bounds["start"]
+    start, step = bounds.get("start", 0), bounds.get("step")
+    step = 1 if step is None else step
+    numbers = np.arange(concrete(start), concrete(bounds["stop"]), concrete(step), dtype=dtype)
+    if holds_tracer((start, step)):
+        return (start + step * np.arange(len(numbers))).astype(numbers.dtype)
+    return open_array(numbers)
 
 
 @implements(np.full)
@@ -173,11 +187,6 @@ def isrealobj(x: Any) -> Any:
     return dtype_of(x).kind != "c"
 
 
-@implements(np.isscalar)
-def isscalar(element: Any) -> Any:
-    return shape_of(element) == ()
-
-
 @implements(np.copy)
 def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
     # Assignments are functional, so a copy is a second name for the same value.
@@ -220,7 +229,30 @@ def min_scalar_type(a: Any, /) -> Any:
     return np.min_scalar_type(np.empty(1, dtype_of(a)) if shape_of(a) else concrete(a))
 
 
-@implements(np.shares_memory, np.may_share_memory)
-def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> Any:
-    """Traced values are never changed in place, so only a value itself is its own memory."""
-    return a is b
+@implements(np.shares_memory)
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Whether an assignment to one would change the other."""
+    (owner, places), (other, others) = _memory(a), _memory(b)
+    return owner is other and bool(np.isin(places, others).any())
+
+
+@implements(np.may_share_memory)
+def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    (owner, places), (other, others) = _memory(a), _memory(b)
+    if owner is not other or not places.size or not others.size:
+        return False
+    return bool(places.min() <= others.max() and others.min() <= places.max())
+
+
+def _memory(x: Any) -> tuple[Any, Any]:
+    """The array that a view leads back to, and the places in it that the view shows."""
+    views = []
+    while (view := view_of(x)) is not None:
+        views.append(view)
+        x = view.parent
+    places = np.arange(np.size(x)).reshape(shape_of(x))
+    if dtype_of(x).kind == "c":  # each part has a place, which x.real and x.imag find
+        places = 2 * places + 1j * (2 * places + 1)
+    for view in reversed(views):
+        places = np.asarray(view.read(places))
+    return x, np.append(places.real, places.imag) if places.dtype.kind == "c" else places

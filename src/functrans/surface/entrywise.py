@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import concrete
+from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import dtype_of
 from functrans.core.tracer import UFUNCS, install_method
-from functrans.core.views import link
+from functrans.core.views import is_mutable, link
 from functrans.ops import access, elementwise, structure
 from functrans.ops.families import constant
 from functrans.ops.special import bessel_i
@@ -84,6 +84,21 @@ def _conjugate(x: Any) -> Any:
 
 
 UFUNCS[np.conjugate] = _conjugate
+
+_sign_without_derivative = UFUNCS[np.sign]
+
+
+def _sign(x: Any) -> Any:
+    """The sign of a real number; of a complex one z / |z|, which has a derivative."""
+    sign = _sign_without_derivative(x)
+    if dtype_of(x).kind != "c":
+        return sign
+    length = abs(x)
+    smooth = np.isfinite(length) & (length != 0)
+    return np.where(smooth, np.where(smooth, x, 1) / np.where(smooth, length, 1), sign)
+
+
+UFUNCS[np.sign] = _sign
 
 
 @implements(np.real)
@@ -163,10 +178,18 @@ def fix(x: Any, out: Any = None) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
+    x = as_array(x)
+    result = _nan_to_num(x, nan, posinf, neginf)
+    if copy or not (isinstance(x, Tracer) and is_mutable(x)):
+        return result
+    return access.assign_all(x, result)
+
+
+def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     if dtype_of(x).kind in "biu":
         return creation.copy(x)
     if dtype_of(x).kind == "c":
-        real, imag = (nan_to_num(part, copy, nan, posinf, neginf) for part in (x.real, x.imag))
+        real, imag = (_nan_to_num(part, nan, posinf, neginf) for part in (x.real, x.imag))
         return real + 1j * imag
     limits = np.finfo(dtype_of(x))
     high = limits.max if posinf is None else posinf

@@ -81,6 +81,18 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
 
 @implements(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    solution, columns, rank, values = least_squares(a, b, rcond)
+    m, n = shape_of(a)
+    # The shape of the residuals depends on the rank.
+    if m > n and int(concrete(rank)) == n:
+        residuals = np.sum(_squares(columns - as_array(a) @ solution), axis=0)
+    else:
+        residuals = np.empty(0, dtype_of(values))
+    return solution[:, 0] if ndim_of(b) == 1 else solution, residuals, rank, values
+
+
+def least_squares(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
+    """The solution and the right side as matrices, the rank, and the singular values."""
     x, y = as_array(a), as_array(b)
     columns = y[:, None] if ndim_of(y) == 1 else y
     for array in (x, columns):
@@ -98,12 +110,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     values = spectral.svdvals(x)
     rank = np.sum(values > rcond * np.max(values, initial=0), dtype=np.int32)
     solution = spectral.pinv(x, rcond=float(concrete(rcond)), hermitian=False) @ columns
-    # The shape of the residuals depends on the rank.
-    if m > n and int(concrete(rank)) == n:
-        residuals = np.sum(_squares(columns - x @ solution), axis=0)
-    else:
-        residuals = np.empty(0, dtype_of(values))
-    return solution[:, 0] if ndim_of(y) == 1 else solution, residuals, rank, values
+    return solution, columns, rank, values
 
 
 def _squares(x: Any) -> Any:
@@ -351,9 +358,8 @@ def _row(x: Any) -> Any:
     return np.conj(as_array(x))[..., None, :]
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False, **options: Any) -> Any:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False) -> Any:
     """Σ conj(x) y along an axis."""
-    refuse("vecdot", **options)
     x, y = as_array(x1), as_array(x2)
     if axis != -1:
         x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
@@ -361,11 +367,50 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False, **opt
     return np.expand_dims(product, axis) if keepdims else product
 
 
-UFUNCS[np.vecdot] = vecdot
-FUNCTIONS[np.vecdot, "__call__"] = vecdot
-if hasattr(np, "matvec"):  # since NumPy 2.2
-    UFUNCS[np.matvec] = lambda x, y: (as_array(x) @ as_array(y)[..., None])[..., 0]
-    UFUNCS[np.vecmat] = lambda x, y: (_row(x) @ as_array(y))[..., 0, :]
+def _product_with_options(product: Any, name: str) -> Any:
+    """A product of vectors or matrices that takes the options of ufuncs with a signature."""
+
+    def call(
+        x1: Any,
+        x2: Any,
+        /,
+        *,
+        axes: Any = None,
+        dtype: Any = None,
+        order: Any = "K",
+        subok: bool = True,
+        **options: Any,
+    ) -> Any:
+        factors: list[Any] = [as_array(x1), as_array(x2)]
+        if dtype is not None:
+            factors = [factor.astype(np.dtype(dtype)) for factor in factors]
+        if axes is None:
+            if name != "vecdot":
+                refuse(name, **options)
+            return product(*factors, **options)
+        refuse(name, **options)
+        # The axes of vectors and matrices, for each factor and for the result; they belong last.
+        places = [entry if isinstance(entry, tuple) else (entry,) for entry in axes]
+        for k, place in enumerate(places[:2]):
+            factors[k] = np.moveaxis(factors[k], place, range(-len(place), 0))
+        result = product(*factors)
+        if len(places) == 2:
+            return result
+        return np.moveaxis(result, range(-len(places[2]), 0), places[2])
+
+    return call
+
+
+_PRODUCTS: dict[str, Any] = {
+    "matmul": contraction.matmul,
+    "vecdot": vecdot,
+    "matvec": lambda x, y: (as_array(x) @ as_array(y)[..., None])[..., 0],
+    "vecmat": lambda x, y: (_row(x) @ as_array(y))[..., 0, :],
+}
+for _name, _product in _PRODUCTS.items():
+    if hasattr(np, _name):  # matvec and vecmat: since NumPy 2.2
+        UFUNCS[getattr(np, _name)] = _product
+        FUNCTIONS[getattr(np, _name), "__call__"] = _product_with_options(_product, _name)
 
 
 @implements(np.linalg.vecdot)

@@ -8,6 +8,7 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.tracer import ArrayTracer, install_method
+from functrans.core.views import view_of
 from functrans.ops import structure
 from functrans.surface import creation, entrywise, products, reductions, searching, shaping
 
@@ -114,9 +115,58 @@ for _name, _function in {
 }.items():
     install_method(_name, _function)
 
+
+def _base(x: Any) -> Any:
+    """The array that a view leads back to."""
+    view = view_of(x)
+    if view is None:
+        return None
+    above = _base(view.parent)
+    return view.parent if above is None else above
+
+
 for _name, _get in {
     "T": shaping.transpose,
     "mT": shaping.matrix_transpose,
     "device": lambda x: "cpu",
+    "base": _base,
 }.items():
     setattr(ArrayTracer, _name, property(_get))
+
+
+class MemoryAccessError(errors.ArrayConversionError, AttributeError):
+    """A method or an attribute that is about bytes in memory.
+
+    An AttributeError, so that `hasattr` and `getattr` with a default ask safely.
+    """
+
+
+def _refuse_memory(name: str) -> MemoryAccessError:
+    return MemoryAccessError(
+        f"a traced array has no memory for x.{name} to show or change, at "
+        f"{errors.user_location()}. It may stand for many lanes, or for values that are not known "
+        "yet, and bytes have no derivative. Work with plain arrays here: return x from the "
+        "transformed function first, or use functrans.stop_gradient and has_aux=True."
+    )
+
+
+def _memory_method(name: str) -> Any:
+    def method(x: Any, *args: Any, **options: Any) -> Any:
+        raise _refuse_memory(name)
+
+    return method
+
+
+def _memory_attribute(name: str) -> Any:
+    def get(x: Any) -> Any:
+        raise _refuse_memory(name)
+
+    return property(get)
+
+
+_FILES = ("dump", "dumps", "tobytes", "tofile")
+_BYTES = ("byteswap", "getfield", "setfield", "setflags", "__dlpack__", "__dlpack_device__")
+for _name in _FILES + _BYTES:
+    install_method(_name, _memory_method(_name))
+for _name in ("ctypes", "data", "flags", "strides"):
+    setattr(ArrayTracer, _name, _memory_attribute(_name))

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops import indexing
 from functrans.surface.shaping import broadcast_to, concatenate, sort, take
-from functrans.surface.table import as_array, axis_index, implements, ndim_of
+from functrans.surface.table import as_array, axis_index, holds_tracer, implements, ndim_of
 
 _INDEX_MODES = ("edge", "reflect", "symmetric", "wrap")
 
@@ -33,7 +32,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
                 x = _pad_by_position(x, axis, width, mode, odd)
         return x
     if mode == "linear_ramp":
-        ends = np.broadcast_to(options.pop("end_values", 0), (len(shape), 2))
+        ends = np.broadcast_to(as_array(options.pop("end_values", 0)), (len(shape), 2))
         _no_options("pad", options)
         for axis, width in enumerate(widths):
             x = _pad_ramp(x, axis, width, ends[axis])
@@ -84,7 +83,7 @@ def _pad_ramp(x: Any, axis: int, width: tuple[int, int], ends: Any) -> Any:
     ):
         steps = np.arange(1, width[side] + 1, dtype=dtype_of(x)) / max(width[side], 1)
         steps = (steps[::-1] if side == 0 else steps).reshape(column)
-        parts.append(edge + (dtype_of(x).type(end) - edge) * steps)
+        parts.append(edge + (end.astype(dtype_of(x)) - edge) * steps)
     return concatenate([parts[0], x, parts[1]], axis)
 
 
@@ -123,18 +122,13 @@ def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
 
 
 def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
-    if isinstance(values, Tracer) or np.any(np.asarray(values, dtype=object) != 0):
-        fills = np.broadcast_to(values, (len(widths), 2))
+    if holds_tracer(values) or np.any(np.asarray(values) != 0):
+        fills = np.broadcast_to(as_array(values), (len(widths), 2)).astype(dtype_of(x))
         for axis, width in enumerate(widths):
             parts = []
             for side in (0, 1):
                 shape = (*shape_of(x)[:axis], width[side], *shape_of(x)[axis + 1 :])
-                fill = fills[axis, side]
-                parts.append(
-                    broadcast_to(fill, shape)
-                    if isinstance(fill, Tracer)
-                    else np.full(shape, fill, dtype_of(x))
-                )
+                parts.append(broadcast_to(fills[axis, side], shape))
             x = concatenate([parts[0], x, parts[1]], axis)
         return x
     shape = tuple(

@@ -10,6 +10,7 @@ import numpy as np
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.surface.calculus import convolve
+from functrans.surface.linalg import least_squares
 from functrans.surface.table import as_array, implements, known, ndim_of
 
 
@@ -200,12 +201,13 @@ def polyfit(
     # Columns of length 1 make the condition number small.
     scale = np.sqrt(np.sum(matrix * matrix, axis=0))
     matrix = matrix / scale
-    solution, residuals, rank, singular = np.linalg.lstsq(matrix, right, rcond)
-    fit = solution / (scale[:, None] if ndim_of(solution) == 2 else scale)
-    if not full and known(rank != terms):
-        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=4)
     if full:
-        return fit, residuals, rank, singular, rcond
+        solution, residuals, rank, singular = np.linalg.lstsq(matrix, right, rcond)
+        return _unscaled(solution, scale), residuals, rank, singular, rcond
+    columns, targets, rank, _ = least_squares(matrix, right, rcond)
+    fit = _unscaled(columns[:, 0] if ndim_of(values) == 1 else columns, scale)
+    if known(rank != terms):
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=4)
     if not cov:
         return fit
     base = np.linalg.inv(np.matmul(np.transpose(matrix), matrix)) / np.outer(scale, scale)
@@ -215,5 +217,9 @@ def polyfit(
             raise ValueError(
                 "the number of data points must exceed order to scale the covariance matrix"
             )
-        factor = residuals / (count - terms)
+        factor = np.sum((targets - matrix @ columns) ** 2, axis=0) / (count - terms)
     return fit, (base * factor if ndim_of(values) == 1 else base[:, :, None] * factor)
+
+
+def _unscaled(solution: Any, scale: Any) -> Any:
+    return solution / (scale[:, None] if ndim_of(solution) == 2 else scale)

@@ -52,7 +52,7 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
             fill = initial if identity is None else identity
             if fill is None:
                 raise ValueError(f"np.{name} with where= needs initial=")
-            x = np.where(where, x, dtype_of(x).type(fill))
+            x = np.where(where, x, as_array(fill).astype(dtype_of(x)))
         axes = reduced_axes(axis, ndim_of(x))
         keep = bool(given(keepdims, False))
         if initial is not None and identity is None and not _count(shape_of(x), axes):
@@ -61,6 +61,8 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
             shape = tuple(n for n, k in lengths if keep or k not in axes)
             return np.broadcast_to(as_array(initial).astype(dtype_of(x)), shape)
         result = primitive(x, axis=axes, keepdims=keep)
+        if dtype is not None:  # NumPy adds up short integers as long ones unless told
+            result = result.astype(np.dtype(dtype), copy=False)
         if initial is None:
             return result
         return combine(result, as_array(initial).astype(dtype_of(result)))
@@ -260,7 +262,8 @@ def running(primitive: Any, name: str) -> Any:
             x = x.astype(np.dtype(dtype))
         if axis is None:
             x, axis = x.reshape(-1), 0
-        return primitive(x, axis=axis_index(axis, ndim_of(x)))
+        result = primitive(x, axis=axis_index(axis, ndim_of(x)))
+        return result if dtype is None else result.astype(np.dtype(dtype), copy=False)
 
     return run
 

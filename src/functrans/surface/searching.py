@@ -29,6 +29,7 @@ from functrans.surface.table import (
     into,
     known,
     ndim_of,
+    newer,
 )
 
 
@@ -202,6 +203,11 @@ def isin(
     place = searching.searchsorted(ordered, x, side="left")
     found = take(ordered, np.minimum(place, count - 1)) == x
     return ~found if invert else found
+
+
+@implements(*newer("in1d"))  # until NumPy 2.3
+def in1d(ar1: Any, ar2: Any, *args: Any, **options: Any) -> Any:
+    return isin(ravel(ar1), ar2, *args, **options)
 
 
 @implements(np.unique)

@@ -166,10 +166,14 @@ def reduceat(
     computed = ufunc.reduceat(np.ones(length, dtype_of(x)), starts, dtype=dtype).dtype
     stops = [*starts[1:].tolist(), length]
     before = (slice(None),) * axis
-    parts = [
-        reduce(ufunc, x[(*before, slice(start, max(stop, start + 1)))], axis, computed, None, True)
-        for start, stop in zip(starts.tolist(), stops, strict=True)
-    ]
+    parts = []
+    for start, stop in zip(starts.tolist(), stops, strict=True):
+        part = x[(*before, slice(start, max(stop, start + 1)))]
+        # One entry stays as it is, where `reduce` would begin with the identity: hypot(0, x) is |x|.
+        alone = stop <= start + 1
+        parts.append(
+            part.astype(computed) if alone else reduce(ufunc, part, axis, computed, None, True)
+        )
     if not parts:
         return x[(*before, slice(0, 0))].astype(computed)
     return np.concatenate(parts, axis=axis)
