@@ -65,6 +65,13 @@ class ArrayConversionError(FunctransError, TypeError):
     """`np.array` or `np.asarray` of a traced value."""
 
 
+class MemoryAccessError(ArrayConversionError, AttributeError):
+    """A method or an attribute that is about bytes in memory.
+
+    An AttributeError, so that `hasattr` and `getattr` with a default ask safely.
+    """
+
+
 class AssignmentError(FunctransError, TypeError):
     """Assignment of a traced value into a plain array."""
 

@@ -131,8 +131,7 @@ class ArrayTracer(Tracer):
         if kwargs.get("out") is None:
             return handler(*args, **kwargs)
         target = kwargs.pop("out")
-        check_targets((target,), f"numpy.{function.__name__}")
-        return assign(target, handler(*args, **kwargs), "same_kind")
+        return deliver(target, handler(*args, **kwargs), f"numpy.{function.__name__}")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         refuse_assignment()
@@ -278,7 +277,6 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
     casting = kwargs.pop("casting", "same_kind")
     if targets is not None:
         targets = targets if isinstance(targets, tuple) else (targets,)
-        check_targets(targets, f"numpy.{ufunc.__name__}")
     if ufunc not in UFUNCS:
         _load_rules(ufunc)
     if (ufunc, method) in FUNCTIONS:
@@ -293,7 +291,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
         return result
     results = result if isinstance(result, tuple) else (result,)
     written = tuple(
-        value if target is None else assign(target, value, casting)
+        value if target is None else deliver(target, value, f"numpy.{ufunc.__name__}", casting)
         for target, value in zip(targets, results, strict=True)
     )
     return written if isinstance(result, tuple) else written[0]
@@ -345,8 +343,20 @@ def check_targets(targets: tuple[Any, ...], name: str) -> None:
             )
 
 
+def deliver(target: Any, value: Any, name: str, casting: Any = "same_kind") -> Any:
+    """Write a result into its `out=`; returns that."""
+    if isinstance(target, Tracer):
+        return assign(target, value, casting)
+    if isinstance(value, Tracer):
+        if value.interpreter.level:
+            check_targets((target,), name)
+        value = value.value
+    np.copyto(target, value, casting)
+    return target
+
+
 def assign(target: Any, value: Any, casting: Any) -> Any:
-    """Write a result into its `out=`; installed by the vocabulary."""
+    """Write a value into a traced array; installed by the vocabulary."""
     raise NotImplementedError
 
 

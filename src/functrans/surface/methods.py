@@ -134,15 +134,8 @@ for _name, _get in {
     setattr(ArrayTracer, _name, property(_get))
 
 
-class MemoryAccessError(errors.ArrayConversionError, AttributeError):
-    """A method or an attribute that is about bytes in memory.
-
-    An AttributeError, so that `hasattr` and `getattr` with a default ask safely.
-    """
-
-
-def _refuse_memory(name: str) -> MemoryAccessError:
-    return MemoryAccessError(
+def _refuse_memory(name: str) -> errors.MemoryAccessError:
+    return errors.MemoryAccessError(
         f"a traced array has no memory for x.{name} to show or change, at "
         f"{errors.user_location()}. It may stand for many lanes, or for values that are not known "
         "yet, and bytes have no derivative. Work with plain arrays here: return x from the "
