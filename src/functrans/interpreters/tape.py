@@ -26,6 +26,7 @@ Record = tuple[Any, ...]
 
 _next_key = count().__next__
 _float64 = np.float64
+_FLOAT64 = np.dtype(float)
 _ndarray = np.ndarray
 
 
@@ -68,9 +69,9 @@ class Tape(Interpreter):
 
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""
-        if type(value) is not _ndarray:
-            value = captured(value)
-        return TapeTracer(self, value, (_next_key(),))
+        return TapeTracer(
+            self, value if type(value) is _ndarray else captured(value), (_next_key(),)
+        )
 
     def process1(self, primitive: Any, x: Any) -> Any:
         value = x.value
@@ -227,7 +228,10 @@ def _fit_of(value: Any, out: Any, broadcasts: bool) -> Any:
     kind = type(value)
     if kind is _ndarray:
         shape, dtype = value.shape, value.dtype
-        if type(out) is _ndarray and dtype is out.dtype and (not broadcasts or shape == out.shape):
+        if type(out) is _ndarray:
+            if dtype is out.dtype and (not broadcasts or shape == out.shape):
+                return None
+        elif type(out) is _float64 and dtype is _FLOAT64 and not broadcasts:
             return None
         return shape, dtype
     if kind is _float64 or kind is float:
@@ -264,15 +268,16 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
                 _share(cotangents, parent[0], g, *saved)
                 continue
             cotangent = pull(g, saved)
-            if cotangent is None:
-                continue
             key = parent[0]
-            if isinstance(cotangent, Deposit):
-                cotangents[key] = accumulate(get(key), cotangent)
-                continue
+            slot = get(key)
+            if type(cotangent) is not _ndarray:
+                if cotangent is None:
+                    continue
+                if isinstance(cotangent, Deposit):
+                    cotangents[key] = accumulate(slot, cotangent)
+                    continue
             if fits is not None:
                 cotangent = fit(cotangent, *fits)
-            slot = get(key)
             cotangents[key] = cotangent if slot is None else accumulate(slot, cotangent)
             continue
         fits = record[3]

@@ -55,15 +55,15 @@ def _power_by_exponent(out: Any, x: Any) -> Any:
 
 power = elementwise(
     np.power,
-    lambda x, y: _power_by_base(x, y),
-    lambda out, x: _power_by_exponent(out, x),
+    _power_by_base,
+    _power_by_exponent,
     impl=operator.pow,
     operator="pow",
 )
 float_power = elementwise(
     np.float_power,
-    lambda x, y: _power_by_base(x, y),
-    lambda out, x: _power_by_exponent(out, x),
+    _power_by_base,
+    _power_by_exponent,
 )
 # x = floor(x / y) y + remainder, and the floor is locally constant.
 remainder = elementwise(

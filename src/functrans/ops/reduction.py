@@ -69,9 +69,16 @@ def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     return _add_up(x, axis=axis, keepdims=keepdims)
 
 
+_SMALL = 4096  # so few numbers are written faster than a view of one is made
+
+
 def _spread(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
     if type(g) is np.float64:  # the cotangent of a full sum: one number, seen from every place
-        return np.ndarray(shape, g.dtype, g.tobytes(), 0, (0,) * len(shape))
+        if math.prod(shape) > _SMALL:
+            return np.ndarray(shape, g.dtype, g.tobytes(), 0, (0,) * len(shape))
+        filled = np.empty(shape)
+        filled.fill(g)
+        return filled
     return np.broadcast_to(g if keepdims else keep_dims(g, shape, axis), shape)
 
 
@@ -90,7 +97,8 @@ def _mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _spread_evenly(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
-    return _spread(g / _count(shape, axis), shape, axis, keepdims)
+    count = math.prod(shape) if len(axis) == len(shape) else _count(shape, axis)
+    return _spread(g / count, shape, axis, keepdims)
 
 
 mean = linear("mean", _mean, _spread_evenly, batch=_shift_axis, shape=_reduced_spec(_mean))

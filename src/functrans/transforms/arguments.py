@@ -122,9 +122,15 @@ def own_all(
     addresses = set(map(id, values))
     unique = len(addresses) == len(values) and seen.isdisjoint(addresses)
     for k, value in enumerate(values):
-        array = unique and type(value) is np.ndarray
-        if not (array and value.base is None and value.shape and value.dtype is likes[k].dtype):
-            values[k] = _own(value, likes[k], seen)
+        if (
+            unique
+            and type(value) is np.ndarray
+            and value.base is None
+            and value.ndim
+            and value.dtype is likes[k].dtype
+        ):
+            continue  # the common case: it is nobody else's
+        values[k] = _own(value, likes[k], seen)
     seen |= addresses
     return values
 

@@ -31,6 +31,7 @@ from functrans.transforms.arguments import (
 
 _ONE = np.float64(1)
 _ndarray = np.ndarray
+_FLOAT64 = np.dtype(float)
 
 
 def grad(
@@ -158,7 +159,16 @@ def _traced(value: Any, tape: Tape, likes: list[Any], keys: list[int]) -> Any:
     """The same tree with tracers for its leaves, which are noted in order."""
     kind = type(value)
     if kind is list or kind is tuple:
-        return kind([_traced(v, tape, likes, keys) for v in value])
+        parts = []
+        for part in value:
+            if type(part) is _ndarray and part.dtype is _FLOAT64:  # the common leaf
+                tracer = tape.leaf(part)
+                likes.append(part)
+                keys.append(tracer.record[0])
+                parts.append(tracer)
+            else:
+                parts.append(_traced(part, tape, likes, keys))
+        return kind(parts)
     if kind is dict:
         return {name: _traced(v, tape, likes, keys) for name, v in value.items()}
     if kind is not _ndarray or value.dtype.kind not in "fc":
@@ -178,7 +188,7 @@ def _replaced(value: Any, new: Iterator[Any]) -> Any:
     if kind is _ndarray:
         return next(new)
     if kind is list or kind is tuple:
-        return kind([_replaced(v, new) for v in value])
+        return kind([next(new) if type(v) is _ndarray else _replaced(v, new) for v in value])
     if kind is dict:
         return {name: _replaced(v, new) for name, v in value.items()}
     leaves, structure = flatten_argument(value)

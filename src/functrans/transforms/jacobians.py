@@ -234,14 +234,16 @@ def jacrev(
         def pull(*basis: Any) -> Any:
             return pullback(tree.unflatten(structure, basis))
 
+        if len(leaves) == 1 and shape_of(leaves[0]) == ():  # a gradient: it needs no batch
+            gradients = pull(dtype_of(leaves[0]).type(1))
+            result = tree.unflatten(
+                structure, [gradients[0] if isinstance(argnums, int) else gradients]
+            )
+            return (result, aux[0]) if has_aux else result
         outputs = sum(map(_size, leaves))
-        if outputs == 1 and len(leaves) == 1:  # a gradient: one cotangent needs no batch
-            one = np.ones((1, *shape_of(leaves[0])), dtype_of(leaves[0]))
-            rows = tree.map(lambda row: row[None], pull(one[0]))
-        else:
-            inputs = sum(map(_size, tree.leaves(chosen)))
-            rows_at_a_time = _rows_at_a_time(chunk_size, outputs, inputs)
-            rows = vmap(pull, axis_size=outputs, chunk_size=rows_at_a_time)(*_basis(leaves))
+        inputs = sum(map(_size, tree.leaves(chosen)))
+        rows_at_a_time = _rows_at_a_time(chunk_size, outputs, inputs)
+        rows = vmap(pull, axis_size=outputs, chunk_size=rows_at_a_time)(*_basis(leaves))
         # rows: for every argument leaf a stack over the outputs; wanted: outputs outside.
         row_leaves, row_structure = tree.flatten(rows)
         per_leaf = [tree.leaves(_split_rows(row, leaves, structure, 0)) for row in row_leaves]
