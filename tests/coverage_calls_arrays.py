@@ -216,6 +216,11 @@ ufunc, `out=` | np.multiply(x, y, out=(o,))
 ufunc, `out=` | np.matmul(A, B, out=A)
 ufunc, `out=` | np.modf(x, out=(o, y))
 ufunc, `out=` | np.greater(x, y, out=b)
+method, `out=` | x.mean(axis=1, out=v[:2]); v
+method, `out=` | x.sum(0, None, o[0]); o
+method, `out=` | A.dot(B, out=A)
+method, `out=` | v.take(k, out=w)
+method, `out=` | x.clip(-0.5, 0.5, out=o)
 ufunc, `where=` | np.add(x, y, out=o, where=b)
 ufunc, `where=` | np.sqrt(x, out=np.zeros_like(x), where=x > 0)
 ufunc, `where=` | np.divide(x, y, out=o, where=[True, False, True])
