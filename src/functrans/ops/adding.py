@@ -20,8 +20,8 @@ def sum_rows(shape: tuple[int, ...], dtype: Any, arrays: tuple[Any, ...], value:
     rows, width = prod(lead), prod(tail)
     place = _flat(arrays, lead).reshape(-1)
     values = np.asarray(value).reshape(place.size, width)
-    many = 20 * place.size > rows and _within(place, rows)
-    if many and width > 1 and np.dtype(dtype).kind == "f":
+    rows_of_floats = width > 1 and np.dtype(dtype).kind == "f"
+    if rows_of_floats and 20 * place.size > rows and _within(place, rows):
         entries = (place % rows)[:, None] * width + np.arange(width)
         sums = np.bincount(entries.reshape(-1), values.reshape(-1), rows * width)
         return sums.reshape(shape).astype(dtype, copy=False)
