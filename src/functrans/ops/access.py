@@ -322,21 +322,21 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         view = view_of(value)
         if type(view) is IndexView and view.parent is x and view.template == template:
             return  # the end of x[key] += y: the view has written already
+    shape = shape_of(value)
+    if shape and shape[0] == 1:  # NumPy ignores extra ones in front
+        extra = len(shape) - shape_only(x, template, arrays).ndim
+        if extra > 0 and shape[:extra] == (1,) * extra:
+            value = structure.reshape(value, shape=shape[extra:])
     if dtype_of(value).kind == "c" and x.dtype.kind != "c" and _held(x) is None:
         warnings.warn(  # as NumPy will when the graph runs
             "Casting complex values to real discards the imaginary part",
             np.exceptions.ComplexWarning,
             stacklevel=2,
         )
-    part_ndim = None
-    while len(shape_of(value)) and shape_of(value)[0] == 1:  # NumPy ignores extra ones in front
-        if part_ndim is None:
-            part_ndim = shape_only(x, template, arrays).ndim
-        if len(shape_of(value)) <= part_ndim:
-            break
-        value = structure.reshape(value, shape=shape_of(value)[1:])
-    alone = x.interpreter.bottom and not any(_is_foreign(v, x) for v in (value, *arrays))
-    change = update_in_place if alone and _is_private(x) else update
+    alone = x.interpreter.bottom and _is_private(x) and not _is_foreign(value, x)
+    if alone and arrays:
+        alone = not any(_is_foreign(array, x) for array in arrays)
+    change = update_in_place if alone else update
     overwrite(x, change(x, value, *arrays, template=template))
 
 
