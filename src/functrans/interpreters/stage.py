@@ -124,3 +124,9 @@ class Stage(Interpreter):
         """The graph, with these values as outputs."""
         variables = [self.variable_of(value) for value in outputs]
         return Graph(self.inputs, self.constants, self.equations, variables, **names)
+
+
+class TangentStage(Stage):
+    """Writes down what happens to tangents only, beside primal values that are known."""
+
+    __slots__ = ()

@@ -1,0 +1,453 @@
+"""Procedures: functions as closed graphs, which loops and branches carry in their parameters.
+
+`close` writes a function down and finds the traced values that it closes over, which become inputs. A
+`Procedure` is the outcome, and knows how to be differentiated and batched: each way gives a procedure
+again, so a loop over a procedure becomes a loop over another one, at any order. What the loops and
+branches make of it is in branching.py, loops.py and scanning.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.accumulate import Accumulator
+from functrans.core.dispatch import Tracer, running_interpreters
+from functrans.core.evaluate import as_constant, run_equations
+from functrans.core.shapes import ArraySpec, cast, dtype_of, shape_of, spec_of
+from functrans.graph.graph import Equation, Graph, Variable
+from functrans.interpreters.batch import Batch, BatchTracer
+from functrans.interpreters.dual import Dual, DualTracer
+from functrans.interpreters.stage import Stage, StageTracer, TangentStage
+from functrans.interpreters.tape import Tape, TapeTracer, sweep
+from functrans.ops.structure import stop_gradient
+
+Flags = tuple[bool, ...]
+Specs = tuple[ArraySpec, ...]
+
+
+# What is known of a value.
+
+
+def lanes_of(value: Any) -> Any:
+    """The plain values behind a tracer, those of all lanes; None if they are not known."""
+    while isinstance(value, Tracer):
+        if value.interpreter.closed:
+            value.interpreter.escaped()
+        if type(value) is StageTracer:
+            return None
+        value = value.interpreter.hidden(value) if type(value) is BatchTracer else value.value
+    return np.asarray(value)
+
+
+def is_known(value: Any) -> bool:
+    """Whether no graph that is being written holds this value as a variable."""
+    while isinstance(value, Tracer):
+        if type(value) is StageTracer:
+            return False
+        value = value.value
+    return True
+
+
+def agree(lanes: Any) -> bool:
+    """Whether values are known and the same in all lanes."""
+    return lanes is not None and lanes.size > 0 and bool((lanes == lanes.flat[0]).all())
+
+
+def is_staging() -> bool:
+    """Whether a function is being written down as a graph in this thread."""
+    return any(
+        isinstance(interpreter, Stage) and not isinstance(interpreter, TangentStage)
+        for interpreter in running_interpreters()
+    )
+
+
+# Specs.
+
+
+def strong(spec: ArraySpec) -> ArraySpec:
+    """The spec of a tangent or cotangent of such a value."""
+    return ArraySpec(spec.shape, spec.dtype)
+
+
+def is_moving(spec: ArraySpec) -> bool:
+    return spec.dtype.kind in "fc"
+
+
+def common_spec(one: ArraySpec, other: ArraySpec) -> ArraySpec | None:
+    """A spec that holds values of both, or None: only a Python scalar changes its dtype."""
+    if one.shape != other.shape:
+        return None
+    if one.dtype == other.dtype:
+        return one if not one.weak else other
+    order = "biufc".index
+    for weak, kept in ((one, other), (other, one)):
+        if weak.weak and order(weak.dtype.kind) <= order(kept.dtype.kind):
+            return kept
+    return None
+
+
+def fitted(value: Any, spec: ArraySpec) -> Any:
+    """A value as one of this spec, which is its own but for a Python scalar's dtype."""
+    given = spec_of(value)
+    if given == spec or spec.weak:
+        return value
+    # A traced Python scalar needs an operation to become an array's entry, even of its own dtype.
+    return value.astype(spec.dtype) if isinstance(value, Tracer) else cast(value, spec.dtype)
+
+
+def zeros(spec: ArraySpec) -> Any:
+    return np.zeros(spec.shape, spec.dtype)[()]
+
+
+def tangents_like(values: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """Tangents without None: a value that does not move has zeros, floating ones if it is an int."""
+    return [
+        zeros(ArraySpec(shape_of(v), dtype_of(v) if dtype_of(v).kind in "fc" else float))
+        if t is None
+        else t
+        for v, t in zip(values, tangents, strict=True)
+    ]
+
+
+def bare(cotangents: Sequence[Any]) -> Any:
+    """Cotangents as a `pull` returns them: a tuple, or the only one."""
+    return cotangents[0] if len(cotangents) == 1 else tuple(cotangents)
+
+
+def tracked(mask: int, count: int) -> Flags:
+    return tuple(bool(mask >> k & 1) for k in range(count))
+
+
+def chosen(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    return [value for value, flag in zip(values, flags, strict=True) if flag]
+
+
+class Procedure:
+    """A function of flat arrays as a graph that depends on nothing but its inputs."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.derived: dict[Any, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"[{len(self.graph.equations)} equations]"
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        return self.graph.run(list(leaves))
+
+    @property
+    def inputs(self) -> Specs:
+        return tuple(variable.spec for variable in self.graph.inputs)
+
+    @property
+    def outputs(self) -> Specs:
+        return tuple(variable.spec for variable in self.graph.outputs)
+
+    def cast(self, specs: Specs) -> Procedure:
+        """The same with outputs of these specs, which may differ in the dtypes of Python scalars."""
+        if specs == self.outputs:
+            return self
+        return staged(lambda *leaves: list(map(fitted, self(*leaves), specs)), self.inputs)
+
+    def pushed(self, moving: Flags, wanted: Flags | None = None) -> tuple[Procedure, Flags]:
+        """(inputs, tangents of those that move) -> (outputs, tangents), and which outputs move.
+
+        All `wanted` outputs have a tangent, if only of zeros.
+        """
+
+        def build() -> Any:
+            flags: Flags = ()
+
+            def push(*leaves: Any) -> list[Any]:
+                nonlocal flags
+                values, tangents = push_through(self, moving, leaves)
+                flags = tuple(t is not None for t in tangents) if wanted is None else wanted
+                return values + chosen(tangents_like(values, tangents), flags)
+
+            specs = (*self.inputs, *map(strong, chosen(self.inputs, moving)))
+            return staged(push, specs), flags
+
+        return self._derive(("pushed", moving, wanted), build)  # type: ignore[no-any-return]
+
+    def pulled(self, active: Flags) -> Procedure:
+        """(inputs, cotangents of the floating outputs) -> cotangents of the active inputs."""
+
+        def build() -> Any:
+            specs = (*self.inputs, *map(strong, filter(is_moving, self.outputs)))
+            return staged(lambda *leaves: pull_through(self, active, leaves), specs)
+
+        return self._derive(("pulled", active), build)  # type: ignore[no-any-return]
+
+    def split(self, active: Flags, passing: range, wanted: Flags | None = None) -> Split:
+        """The same in two halves, for a loop that goes forward first and then backward."""
+        key = ("split", active, passing, wanted)
+        return self._derive(key, lambda: Split(self, active, passing, wanted))  # type: ignore[no-any-return]
+
+    def batched(
+        self, mapped: Flags, batch: Batch, wanted: Flags | None = None, masked: bool = False
+    ) -> tuple[Procedure, Flags]:
+        """The same for all lanes of a batch at once, and which outputs have the lanes as first axis.
+
+        All `wanted` outputs have it. `masked` lanes may have borrowed their values, so that
+        collectives are refused.
+        """
+        size, name = batch.size, batch.axis_name
+
+        def build() -> Any:
+            flags: Flags = ()
+
+            def run(*leaves: Any) -> list[Any]:
+                nonlocal flags
+                kind = _Masked if masked else Batch
+                with kind(np.arange(size), size, name) as inner:
+                    outs = self(
+                        *(
+                            BatchTracer(inner, leaf) if maps else leaf
+                            for leaf, maps in zip(leaves, mapped, strict=True)
+                        )
+                    )
+                    ours = [type(out) is BatchTracer and out.interpreter is inner for out in outs]
+                    values = [
+                        inner.hidden(out) if mine else as_constant(out)
+                        for out, mine in zip(outs, ours, strict=True)
+                    ]
+                flags = tuple(ours) if wanted is None else wanted
+                return [
+                    with_lanes(value, size) if want and not mine else value
+                    for value, mine, want in zip(values, ours, flags, strict=True)
+                ]
+
+            specs = [
+                ArraySpec((size, *spec.shape), spec.dtype) if maps else spec
+                for spec, maps in zip(self.inputs, mapped, strict=True)
+            ]
+            return staged(run, specs), flags
+
+        return self._derive(("batched", mapped, size, name, wanted, masked), build)  # type: ignore[no-any-return]
+
+    def _derive(self, key: Any, build: Callable[[], Any]) -> Any:
+        if key not in self.derived:
+            self.derived[key] = build()
+        return self.derived[key]
+
+
+class Split:
+    """A procedure in two halves. What the first finds out, the second needs:
+
+    forward    inputs -> outputs, then residuals
+    backward   residuals, then cotangents of the outputs in `moving` -> cotangents of active inputs
+
+    A residual that is an input, and not one of the `passing` inputs that the next step overwrites, is
+    not among the outputs of `forward`: `sources` has its position, or None.
+    """
+
+    def __init__(
+        self, procedure: Procedure, active: Flags, passing: range, wanted: Flags | None
+    ) -> None:
+        with Stage() as stage:
+            inputs = [stage.input(spec) for spec in procedure.inputs]
+            with Tape() as tape:
+                tracers = [
+                    tape.leaf(value) if mine else value
+                    for value, mine in zip(inputs, active, strict=True)
+                ]
+                outs = procedure(*tracers)
+            ours = tuple(type(out) is TapeTracer and out.interpreter is tape for out in outs)
+            self.moving: Flags = ours if wanted is None else wanted
+
+            def pull(*cotangents: Any) -> list[Any]:
+                return _swept(tape, chosen(tracers, active), chosen(outs, self.moving), cotangents)
+
+            cotangents = [strong(spec) for spec in chosen(procedure.outputs, self.moving)]
+            self.backward, residuals = close(pull, cotangents)
+            values = [out.value if mine else out for out, mine in zip(outs, ours, strict=True)]
+            positions = {v: k for k, v in enumerate(stage.inputs) if k not in passing}
+            self.sources = [positions.get(residual.variable) for residual in residuals]
+            computed = [r for r, k in zip(residuals, self.sources, strict=True) if k is None]
+            self.forward = Procedure(stage.finish([*values, *computed]).pruned())
+
+
+def push_through(function: Any, moving: Flags, leaves: Sequence[Any]) -> tuple[Any, Any]:
+    """A flat function on values, and tangents of those that move: outputs, and tangents or None."""
+    tangents = iter(leaves[len(moving) :])
+    with Dual(function) as dual:
+        outs = function(
+            *(
+                DualTracer(dual, leaf, next(tangents)) if moves else leaf
+                for leaf, moves in zip(leaves, moving, strict=False)
+            )
+        )
+    ours = [type(out) is DualTracer and out.interpreter is dual for out in outs]
+    pairs = list(zip(outs, ours, strict=True))
+    values = [out.value if mine else as_constant(out) for out, mine in pairs]
+    return values, [out.tangent if mine else None for out, mine in pairs]
+
+
+def pull_through(function: Any, active: Flags, leaves: Sequence[Any]) -> list[Any]:
+    """A flat function on values, and back by the cotangents of its floating outputs, which follow."""
+    with Tape(function) as tape:
+        tracers = [
+            tape.leaf(value) if mine else value for value, mine in zip(leaves, active, strict=False)
+        ]
+        outs = function(*tracers)
+    moving = [out for out in outs if dtype_of(out).kind in "fc"]
+    return _swept(tape, chosen(tracers, active), moving, leaves[len(active) :])
+
+
+def _swept(tape: Tape, leaves: list[Any], outs: list[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """The cotangents of a tape's leaves, from those of what it computed."""
+    found: dict[int, Any] = {}
+    for out, cotangent in zip(outs, cotangents, strict=True):
+        if type(out) is TapeTracer and out.interpreter is tape:
+            key = out.record[0]
+            found[key] = found[key] + cotangent if key in found else cotangent
+    sweep(tape.records, found)
+    results = []
+    for leaf in leaves:
+        result = found.get(leaf.record[0])
+        if type(result) is Accumulator:
+            result = result.settle()
+        results.append(zeros(strong(spec_of(leaf))) if result is None else result)
+    return results
+
+
+class _Masked(Batch):
+    """A batch in which some lanes stand in for others."""
+
+    __slots__ = ()
+
+    def require_all_lanes(self, what: str) -> None:
+        raise errors.LaneError(
+            f"{what} over axis {self.axis_name!r} is in a branch or a loop that lanes leave at "
+            "different times, so that not all of them take part. Move it out, or let the predicate "
+            "be the same in all lanes."
+        )
+
+
+def with_lanes(value: Any, size: int) -> Any:
+    """The same value in every lane."""
+    return np.broadcast_to(value, (size, *shape_of(value)))
+
+
+def lend(mask: Any, value: Any) -> Any:
+    """The value with that of a lane in the mask for all lanes that are not in it.
+
+    A function is thus never asked for values, or for derivatives, where it was not meant to be: a
+    zero cotangent times an infinite derivative would be nan.
+    """
+    return select(mask, value, np.take(value, np.argmax(mask), axis=0))
+
+
+def select(mask: Any, one: Any, other: Any) -> Any:
+    """Lane by lane one or the other."""
+    ndim = max(len(shape_of(one)), len(shape_of(other)))
+    return np.where(np.reshape(mask, shape_of(mask) + (1,) * (ndim - 1)), one, other)
+
+
+# From functions to procedures.
+
+
+class CuriousStage(Stage):
+    """Writes down, and when a Python branch asks for a value, finds it by running what is written."""
+
+    __slots__ = ("done", "environment", "given")
+
+    def __init__(self, function: Callable[..., Any], given: Sequence[Any]) -> None:
+        super().__init__(function)
+        self.given = given  # the values of the inputs
+        self.environment: dict[Variable, Any] = {}
+        self.done = 0  # the number of equations that were run
+
+    def concrete(self, tracer: Any) -> Any:
+        if self.closed:
+            self.escaped()
+        for variable, value in (
+            *zip(self.inputs, self.given, strict=True),
+            *self.constants.items(),
+        ):
+            if variable not in self.environment:
+                self.environment[variable] = (
+                    stop_gradient(value) if isinstance(value, Tracer) else value
+                )
+        run_equations(self.equations[self.done :], self.environment)
+        self.done = len(self.equations)
+        return self.environment[tracer.variable]
+
+
+def close(
+    function: Callable[..., Any], specs: Sequence[ArraySpec], stage: Stage | None = None
+) -> tuple[Procedure, list[Any]]:
+    """A function of flat arrays that returns a list of them, as a procedure.
+
+    The traced values that it closes over are its first inputs; they are returned as well.
+    """
+    with stage or Stage(function) as stage:
+        graph = stage.finish(function(*[stage.input(spec) for spec in specs])).pruned()
+    captured: dict[Any, tuple[Variable, Any]] = {}
+    same: dict[
+        Variable, Variable
+    ] = {}  # one variable for one value, whichever tracer stands for it
+    for variable, value in list(graph.constants.items()):
+        if isinstance(value, Tracer):
+            key = (id(value.interpreter), id(getattr(value, "value", None)), id(value.detail))
+            same[variable] = captured.setdefault(key, (variable, value))[0]
+            del graph.constants[variable]
+    if len(captured) < len(same):
+        graph.equations = [
+            Equation(e.primitive, tuple(same.get(v, v) for v in e.inputs), e.params, e.outputs)
+            for e in graph.equations
+        ]
+        graph.outputs = [same.get(v, v) for v in graph.outputs]
+    graph.inputs = [*(variable for variable, _ in captured.values()), *graph.inputs]
+    return Procedure(graph), [value for _, value in captured.values()]
+
+
+def staged(function: Callable[..., Any], specs: Sequence[ArraySpec]) -> Procedure:
+    """The same of a function that closes over no traced value."""
+    return close(function, specs)[0]
+
+
+class Flattened:
+    """A user's function of trees as one of flat arrays, which notes the structure of the result."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any, what: str) -> None:
+        self.function = function
+        self.structure = structure
+        self.what = what
+        self.out_structure: Any = None
+        if hasattr(function, "__code__"):
+            self.__wrapped__ = function
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        out = self.function(*tree.unflatten(self.structure, leaves))
+        found, self.out_structure = tree.flatten(out)
+        for leaf in found:
+            if not tree.is_array(leaf):
+                what = f"{self.what}: an output of {errors.describe(self.function)}"
+                tree.check_array(leaf, what)
+        return found
+
+    def rebuild(self, leaves: Sequence[Any]) -> Any:
+        """The result of the function, from its leaves."""
+        return tree.unflatten(self.out_structure, leaves)
+
+    def describe(self, specs: Sequence[ArraySpec]) -> str:
+        """The result of the function, for a message."""
+        return described(self.rebuild(specs))
+
+
+def described(values: Any) -> str:
+    """A tree of values as a message shows it: (float64[3], int64[])."""
+    return str(tree.map(lambda leaf: strong(spec_of(leaf)), values))
+
+
+def flat(values: Any, what: str) -> tuple[list[Any], Any]:
+    """The leaves of a tree of arrays, and its structure."""
+    leaves, structure = tree.flatten(values)
+    for leaf in leaves:
+        tree.check_array(leaf, what)
+    return [as_constant(leaf) for leaf in leaves], structure

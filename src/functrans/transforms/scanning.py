@@ -1,0 +1,459 @@
+"""scan, map and associative_scan: loops over the first axis of arrays.
+
+Where values are known, `scan` is a Python loop. Where they are not, because a function is being staged,
+the body becomes a procedure and the loop one primitive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.dispatch import Tracer
+from functrans.core.evaluate import captured, compute
+from functrans.core.primitive import HigherOrder
+from functrans.core.shapes import ArraySpec, shape_of, spec_of
+from functrans.interpreters.batch import Batch
+from functrans.transforms.arguments import check_callable, flatten_argument, unflatten_argument
+from functrans.transforms.batching import vmap
+from functrans.transforms.carries import check_carry, close_body, owned
+from functrans.transforms.procedures import (
+    Flattened,
+    Procedure,
+    bare,
+    chosen,
+    fitted,
+    flat,
+    is_known,
+    is_moving,
+    is_staging,
+    staged,
+    strong,
+    tracked,
+    with_lanes,
+    zeros,
+)
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Any, Any]:
+    """Go along the first axis of `xs`, carrying a state: (state, y) = f(state, x) for every x.
+
+    Outside of staging this is a Python loop. In a graph it is one equation that carries the body, and
+    so is its derivative in either mode; reverse mode keeps of every step what the sweep needs.
+
+    Parameters
+    ----------
+    f : callable
+        f(carry, x) -> (carry, y), with a carry of the same structure, shapes and dtypes.
+    init : pytree of arrays
+        The first carry.
+    xs : pytree of arrays, or None
+        What to go along: all have the same length. None if there is nothing; x is then None.
+    length : int, optional
+        The number of steps; needed if `xs` is None.
+    reverse : bool
+        Whether to go from the last to the first. The ys are in the order of the xs either way.
+    unroll : int
+        How many steps a compiled loop may do at a time. It does not change the result.
+
+    Returns
+    -------
+    tuple
+        The last carry, and the ys, stacked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import scan
+    >>> total, sums = scan(lambda total, x: (total + x, total + x), 0.0, np.arange(4.0))
+    >>> float(total), sums
+    (6.0, array([0., 1., 3., 6.]))
+    """
+    check_callable(f, "scan")
+    if not isinstance(unroll, (int, np.integer)) or unroll < 1:
+        raise errors.OptionError(f"scan: unroll must be a positive int, not {unroll!r}.")
+    leaves, structure = flat(init, "scan: the initial carry")
+    rows, row_structure = flat(xs, "scan: an array of xs")
+    steps = _length(rows, length, "scan")
+    known = all(map(is_known, (*leaves, *rows)))
+    if is_staging() or not known or steps == 0:
+        try:
+            return _staged_scan(f, leaves, structure, rows, row_structure, steps, reverse)
+        except errors.StagingError:
+            if not known or steps == 0:
+                raise
+    return _eager_scan(f, leaves, structure, rows, row_structure, steps, reverse)
+
+
+def _length(rows: list[Any], length: int | None, name: str) -> int:
+    lengths = [shape_of(row)[0] if shape_of(row) else None for row in rows]
+    if None in lengths:
+        raise errors.MappedAxisError(
+            f"{name}: a leaf of xs is a number, which has no axis to go along."
+        )
+    if length is not None:
+        if not isinstance(length, (int, np.integer)) or length < 0:
+            raise errors.OptionError(
+                f"{name}: length must be an int that is not negative, not {length!r}."
+            )
+        lengths.append(int(length))
+    if not lengths:
+        raise errors.OptionError(f"{name} needs the length if there are no xs.")
+    if len(set(lengths)) > 1:
+        found = ", ".join(str(spec_of(row)) for row in rows)
+        given = "" if length is None else f", and length is {length}"
+        raise errors.MappedAxisError(
+            f"{name}: the first axes of xs have different lengths: {found}{given}."
+        )
+    return int(lengths[0])  # type: ignore[arg-type]
+
+
+def _eager_scan(
+    f: Callable[..., Any],
+    leaves: list[Any],
+    structure: Any,
+    rows: list[Any],
+    row_structure: Any,
+    steps: int,
+    reverse: bool,
+) -> Any:
+    carry = tree.unflatten(structure, [owned(leaf) for leaf in leaves])
+    rows = [_read_only(row) for row in rows]
+    single = rows[0] if row_structure.is_leaf() else None
+    order = range(steps - 1, -1, -1) if reverse else range(steps)
+    columns: list[list[Any]] = []
+    y_structure: Any = None
+    for number, k in enumerate(order):
+        x = single[k] if single is not None else tree.unflatten(row_structure, [r[k] for r in rows])
+        following, y = _pair(f(carry, x), f)
+        if number == 0:
+            check_carry("scan", f, carry, following)
+            y_leaves, y_structure = flatten_argument(y)
+            columns = [[] for _ in y_leaves]
+        elif columns or y is not None:
+            y_leaves, found = flatten_argument(y)
+            if found != y_structure:
+                raise errors.CarryError(
+                    f"scan: {errors.describe(f)} returns ys of different structures: "
+                    f"{tree.structure(y)} after {y_structure}."
+                )
+        for column, leaf in zip(columns, y_leaves, strict=True):
+            column.append(_kept(leaf, following))
+        carry = following
+    if reverse:
+        for column in columns:
+            column.reverse()
+    for column in columns:
+        tree.check_array(column[0], f"scan: a y of {errors.describe(f)}")
+    return carry, unflatten_argument(y_structure, [np.stack(column) for column in columns])
+
+
+def _pair(out: Any, f: Callable[..., Any]) -> Any:
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise errors.CarryError(
+            f"scan: {errors.describe(f)} must return a pair (carry, y), but returned "
+            f"{type(out).__name__}."
+        )
+    return out
+
+
+def _read_only(row: Any) -> Any:
+    """Rows that the body cannot change for the caller."""
+    if isinstance(row, Tracer):
+        return row.snapshot()
+    row = np.asarray(row).view()
+    row.flags.writeable = False
+    return row
+
+
+def _kept(leaf: Any, carry: Any) -> Any:
+    """A y that later steps cannot change: they may change what is carried in place."""
+    if type(leaf) is np.ndarray:
+        return (
+            leaf.copy() if leaf is carry or leaf.base is not None or type(carry) in _TREES else leaf
+        )
+    return captured(leaf)
+
+
+_TREES = (tuple, list, dict)
+
+
+def _staged_scan(
+    f: Callable[..., Any],
+    leaves: list[Any],
+    structure: Any,
+    rows: list[Any],
+    row_structure: Any,
+    steps: int,
+    reverse: bool,
+) -> Any:
+    arguments = tree.structure(
+        (tree.unflatten(structure, leaves), tree.unflatten(row_structure, rows))
+    )
+    step = Flattened(lambda carry, x: tuple(_pair(f(carry, x), f)), arguments, "scan")
+    body, constants, specs = close_body(
+        "scan",
+        f,
+        step,
+        [spec_of(leaf) for leaf in leaves],
+        [ArraySpec(shape_of(row)[1:], row.dtype) for row in rows],
+        structure,
+    )
+    results = along(
+        *constants,
+        *map(fitted, leaves, specs),
+        *rows,
+        body=body,
+        counts=(len(constants), len(leaves)),
+        length=steps,
+        reverse=bool(reverse),
+    )
+    carry, ys = step.rebuild(results)
+    return carry, ys
+
+
+# The primitive: along(*constants, *carry, *rows, body=, counts=, length=, reverse=).
+
+
+def _parts(values: Any, counts: tuple[int, int]) -> tuple[Any, Any, Any]:
+    first, second = counts[0], sum(counts)
+    return values[:first], values[first:second], values[second:]
+
+
+def _impl(
+    *args: Any, body: Procedure, counts: tuple[int, int], length: int, reverse: bool
+) -> tuple[Any, ...]:
+    constants, carry, rows = _parts(args, counts)
+    columns: list[list[Any]] = [[] for _ in body.outputs[len(carry) :]]
+    for k in range(length - 1, -1, -1) if reverse else range(length):
+        results = body(*constants, *carry, *(row[k] for row in rows))
+        carry = results[: len(carry)]
+        for column, y in zip(columns, results[len(carry) :], strict=True):
+            column.append(y)
+    stacked = [
+        np.stack(column[::-1] if reverse else column)
+        if column
+        else np.zeros((0, *spec.shape), spec.dtype)
+        for column, spec in zip(columns, body.outputs[len(carry) :], strict=True)
+    ]
+    return (*carry, *stacked)
+
+
+def _shape(specs: Any, params: Any) -> Any:
+    carried, length = params["counts"][1], params["length"]
+    outs = params["body"].outputs
+    return (
+        *outs[:carried],
+        *(ArraySpec((length, *spec.shape), spec.dtype) for spec in outs[carried:]),
+    )
+
+
+def _regrouped(procedure: Procedure, inputs: list[int], outputs: list[int]) -> Procedure:
+    """The same with inputs and outputs in another order: positions of those of `procedure`."""
+    place = {source: position for position, source in enumerate(inputs)}
+
+    def run(*leaves: Any) -> list[Any]:
+        results = procedure(*(leaves[place[k]] for k in range(len(inputs))))
+        return [results[k] for k in outputs]
+
+    return staged(run, [procedure.inputs[k] for k in inputs])
+
+
+def spread(flags: Any, step: Callable[[Any], Any]) -> Any:
+    """What a flag of the carry reaches in any number of steps."""
+    while True:
+        after = tuple(a or b for a, b in zip(flags, step(flags), strict=True))
+        if after == flags:
+            return flags
+        flags = after
+
+
+def _push(args: Any, tangents: Any, params: Any) -> Any:
+    body, counts = params["body"], params["counts"]
+    constants, carry, rows = _parts(args, counts)
+    moving = [tuple(t is not None for t in part) for part in _parts(tangents, counts)]
+    n = len(carry)
+    carried = spread(moving[1], lambda flags: body.pushed(moving[0] + flags + moving[2])[1][:n])
+    flags = moving[0] + carried + moving[2]
+    wanted = carried + body.pushed(flags)[1][n:]
+    pushed = body.pushed(flags, wanted)[0]
+    # The procedure takes all values, then all tangents; here each group has its tangents behind it.
+    inputs, total, first = [], len(flags), 0
+    behind = iter(range(total, total + sum(flags)))
+    groups = []
+    for group in (moving[0], carried, moving[2]):
+        groups.append(
+            [*range(first, first + len(group)), *(next(behind) for flag in group if flag)]
+        )
+        first += len(group)
+    inputs = [k for group in groups for k in group]
+    m = len(body.outputs)
+    outputs = [
+        *range(n),
+        *range(m, m + sum(carried)),
+        *range(n, m),
+        *range(m + sum(carried), m + sum(wanted)),
+    ]
+    results = compute(
+        along,
+        *constants,
+        *chosen(_parts(tangents, counts)[0], moving[0]),
+        *carry,
+        *chosen(_with_zeros(carry, _parts(tangents, counts)[1]), carried),
+        *rows,
+        *chosen(_parts(tangents, counts)[2], moving[2]),
+        **{
+            **params,
+            "body": _regrouped(pushed, inputs, outputs),
+            "counts": (len(groups[0]), len(groups[1])),
+        },
+    )
+    values, found = [None] * m, [None] * sum(wanted)
+    for position, source in enumerate(outputs):
+        if source < m:
+            values[source] = results[position]
+        else:
+            found[source - m] = results[position]
+    moved = iter(found)
+    return tuple(values), tuple(next(moved) if want else None for want in wanted)
+
+
+def _with_zeros(values: Any, tangents: Any) -> list[Any]:
+    return [
+        zeros(strong(spec_of(value))) if tangent is None else tangent
+        for value, tangent in zip(values, tangents, strict=True)
+    ]
+
+
+def _trace(mask: int, args: Any, params: Any) -> Any:
+    body, counts = params["body"], params["counts"]
+    constants, carry, _ = _parts(args, counts)
+    active = _parts(tracked(mask, len(args)), counts)
+    c, n = len(constants), len(carry)
+    passing = range(c, c + n)
+    carried = spread(
+        active[1], lambda flags: body.split(active[0] + flags + active[2], passing).moving[:n]
+    )
+    flags = active[0] + carried + active[2]
+    wanted = carried + body.split(flags, passing).moving[n:]
+    if not any(wanted):
+        return compute(along, *args, **params), None, None
+    split = body.split(flags, passing, wanted)
+    results = compute(along, *args, **{**params, "body": split.forward})
+    outs, computed = results[: len(wanted)], iter(results[len(wanted) :])
+    # What a step needs of the constants is needed once, and what it needs of the rows is there.
+    fixed = [None if k is None or k >= c else args[k] for k in split.sources]
+    stepped = [
+        next(computed) if k is None else args[k] for k in split.sources if k is None or k >= c
+    ]
+    specs = [strong(spec_of(arg)) for arg in (*constants, *carry)]
+    return outs, _pull, (split, fixed, stepped, (active, carried, wanted), specs, params)
+
+
+def _pull(cotangents: Any, saved: Any) -> Any:
+    """The steps backward, carrying cotangents of the carry and the sums of those of the constants."""
+    split, fixed, stepped, (active, carried, wanted), specs, params = saved
+    body, length, n = params["body"], params["length"], len(carried)
+    c = len(active[0])
+    constants = [value for value in fixed if value is not None]
+    carry_specs = chosen(specs[c:], carried)
+    sum_specs = chosen(specs[:c], active[0])
+    given = [
+        zeros(spec) if cotangent is None else cotangent
+        for cotangent, spec in zip(chosen(cotangents[:n], carried), carry_specs, strict=True)
+    ]
+    rows = [
+        np.zeros((length, *spec.shape), spec.dtype) if cotangent is None else cotangent
+        for cotangent, spec, want in zip(cotangents[n:], body.outputs[n:], wanted[n:], strict=True)
+        if want
+    ]
+    a, b = len(sum_specs), len(carry_specs)
+
+    def step(*leaves: Any) -> list[Any]:
+        known, sums, cotangents, rows = (
+            leaves[: len(constants)],
+            leaves[len(constants) : len(constants) + a],
+            leaves[len(constants) + a : len(constants) + a + b],
+            leaves[len(constants) + a + b :],
+        )
+        once, each = iter(known), iter(rows)
+        residuals = [next(once) if value is not None else next(each) for value in fixed]
+        found = split.backward(*residuals, *cotangents, *each)
+        added = [one + other for one, other in zip(sums, found[:a], strict=True)]
+        return [*added, *found[a : a + b], *found[a + b :]]
+
+    backward = split.backward.inputs
+    residual_specs = backward[: len(fixed)]
+    inputs = [
+        *chosen(residual_specs, [value is not None for value in fixed]),
+        *sum_specs,
+        *carry_specs,
+        *chosen(residual_specs, [value is None for value in fixed]),
+        *backward[len(fixed) + b :],
+    ]
+    results = along(
+        *constants,
+        *map(zeros, sum_specs),
+        *given,
+        *stepped,
+        *rows,
+        body=staged(step, inputs),
+        counts=(len(constants), a + b),
+        length=length,
+        reverse=not params["reverse"],
+    )
+    from_carry = iter(results[a : a + b])
+    back = [next(from_carry) if flag else None for flag in carried]
+    return bare([*results[:a], *chosen(back, active[1]), *results[a + b :]])
+
+
+def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
+    body, counts = params["body"], params["counts"]
+    constants, carry, rows = _parts(args, counts)
+    mapped = _parts(batched, counts)
+    n = len(carry)
+    carried = spread(
+        mapped[1], lambda flags: body.batched(mapped[0] + flags + mapped[2], batch)[1][:n]
+    )
+    flags = mapped[0] + carried + mapped[2]
+    outs = carried + (True,) * (len(body.outputs) - n)
+    started = [
+        with_lanes(value, batch.size) if want and not maps else value
+        for value, maps, want in zip(carry, mapped[1], carried, strict=True)
+    ]
+    # The axis to go along comes first, the lanes second.
+    turned = [
+        np.swapaxes(row, 0, 1) if maps else row for row, maps in zip(rows, mapped[2], strict=True)
+    ]
+    results = along(
+        *constants,
+        *started,
+        *turned,
+        **{**params, "body": body.batched(flags, batch, outs)[0]},
+    )
+    finals = [
+        value if maps else with_lanes(value, batch.size)
+        for value, maps in zip(results[:n], carried, strict=True)
+    ]
+    return [*finals, *(np.swapaxes(ys, 0, 1) for ys in results[n:])]
+
+
+along = HigherOrder(
+    "scan",
+    _impl,
+    push=_push,
+    trace=_trace,
+    batch=_batch,
+    shape=_shape,
+    runs=lambda args: all(map(is_known, args)),
+)
