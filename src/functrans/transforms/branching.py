@@ -24,17 +24,19 @@ from functrans.transforms.procedures import (
     Procedure,
     agree,
     bare,
-    chosen,
     close,
     common_spec,
     flat,
+    grouped,
     is_moving,
     lanes_of,
     lend,
+    moves,
     select,
     staged,
     strong,
     tracked,
+    ungrouped,
     zeros,
 )
 
@@ -113,8 +115,8 @@ def _choose(index: Any, branches: Sequence[Callable[..., Any]], operands: Any, n
             raise
         # A branch looks at values: let the lanes of the vmap part.
         return branches[int(concrete(index))](*operands)
-    procedures = _alike(procedures, flattened, name)
-    results = branch(index.astype(np.int64), *captured, *leaves, branches=procedures)
+    alike = _alike(procedures, flattened, name)
+    results = branch(index.astype(np.int64), *captured, *leaves, branches=alike)
     return flattened[0].rebuild(results)
 
 
@@ -161,13 +163,11 @@ def _impl(index: Any, *operands: Any, branches: tuple[Procedure, ...]) -> Any:
 
 def _push(args: Any, tangents: Any, params: Any) -> Any:
     (index, *operands), branches = args, params["branches"]
-    moving = tuple(tangent is not None for tangent in tangents[1:])
-    found = [each.pushed(moving)[1] for each in branches]
-    wanted = tuple(map(any, zip(*found, strict=True)))
-    pushed = tuple(each.pushed(moving, wanted)[0] for each in branches)
-    results = compute(branch, index, *operands, *chosen(tangents[1:], moving), branches=pushed)
-    moved = iter(results[len(wanted) :])
-    return results[: len(wanted)], tuple(next(moved) if want else None for want in wanted)
+    moving = moves(tangents[1:])
+    wanted = tuple(map(any, zip(*(each.moved(moving) for each in branches), strict=True)))
+    pushed = tuple(each.pushed((moving,), (wanted,)) for each in branches)
+    leaves = grouped(operands, tangents[1:], (moving,))
+    return ungrouped(compute(branch, index, *leaves, branches=pushed), (wanted,))
 
 
 def _trace(mask: int, args: Any, params: Any) -> Any:
@@ -202,7 +202,9 @@ def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
         idle = staged(lambda *_, run=run: [zeros(spec) for spec in run.outputs], run.inputs)
         lent = [lend(lanes, v) if maps else v for v, maps in zip(operands, mapped, strict=True)]
         found = branch(np.any(lanes).astype(np.int64), *lent, branches=(idle, run))
-        results = found if results is None else [select(lanes, *p) for p in zip(found, results)]
+        if results is not None:
+            found = [select(lanes, *pair) for pair in zip(found, results, strict=True)]
+        results = found
     return results
 
 

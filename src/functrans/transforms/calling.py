@@ -15,15 +15,18 @@ from functrans.core.shapes import ArraySpec, spec_of
 from functrans.interpreters.batch import Batch
 from functrans.transforms.batching import vmap
 from functrans.transforms.procedures import (
+    Flags,
     Procedure,
     bare,
     chosen,
+    grouped,
     is_moving,
+    moves,
     pull_through,
     push_through,
     strong,
-    tangents_like,
     tracked,
+    ungrouped,
     zeros,
 )
 
@@ -33,19 +36,20 @@ from functrans.transforms.procedures import (
 
 def _push(args: Any, tangents: Any, params: Any) -> Any:
     function, specs = params["function"], params["specs"]
-    moving = tuple(tangent is not None for tangent in tangents)
+    moving = moves(tangents)
     wanted = tuple(map(is_moving, specs))
 
     def push(*leaves: Any) -> list[Any]:
-        values, moved = push_through(function, moving, leaves)
-        return values + chosen(tangents_like(values, moved), wanted)
+        return grouped(*push_through(function, *ungrouped(leaves, (moving,))), (wanted,))
 
-    both = (*specs, *map(strong, chosen(specs, wanted)))
-    if isinstance(function, Procedure):
-        push = function.pushed(moving, wanted)[0]
-    results = compute(call, *args, *chosen(tangents, moving), function=push, specs=both)
-    moved = iter(results[len(specs) :])
-    return results[: len(specs)], tuple(next(moved) if want else None for want in wanted)
+    pushed = function.pushed((moving,), (wanted,)) if isinstance(function, Procedure) else push
+    results = compute(
+        call,
+        *grouped(args, tangents, (moving,)),
+        function=pushed,
+        specs=tuple(grouped(specs, map(strong, specs), (wanted,))),
+    )
+    return ungrouped(results, (wanted,))
 
 
 def _trace(mask: int, args: Any, params: Any) -> Any:
@@ -62,8 +66,24 @@ def _pull(cotangents: Any, saved: Any) -> Any:
     if isinstance(function, Procedure):
         return bare(pull_through(function, active, leaves))
     specs = tuple(strong(spec_of(arg)) for arg in chosen(args, active))
-    pull = lambda *leaves: pull_through(function, active, leaves)
-    return bare(call(*leaves, function=pull, specs=specs))
+    return bare(call(*leaves, function=Pullback(function, active), specs=specs))
+
+
+class Pullback:
+    """A function forward and back: (arguments, cotangents of floating results) -> cotangents."""
+
+    __slots__ = ("active", "function")
+
+    def __init__(self, function: Any, active: Flags) -> None:
+        self.function = function
+        self.active = active
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        return pull_through(self.function, self.active, leaves)
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", None) or repr(self.function)
+        return f"[pullback of {name}]"
 
 
 def floating(cotangents: Any, specs: Any) -> list[Any]:

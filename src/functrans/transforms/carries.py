@@ -53,7 +53,7 @@ def close_body(
     name: str,
     body: Callable[..., Any],
     flattened: Flattened,
-    carry: Sequence[ArraySpec],
+    carry: list[ArraySpec],
     rest: Sequence[ArraySpec],
     structure: Any,
 ) -> tuple[Procedure, list[Any], list[ArraySpec]]:
@@ -62,7 +62,6 @@ def close_body(
     `flattened` returns a pair, the carry and the rest. Python scalars take the dtype that the body
     gives them, so it may have to be written down again for that.
     """
-    carry = list(carry)
     while True:
         procedure, captured = close(flattened, [*carry, *rest])
         found = procedure.outputs
@@ -74,4 +73,4 @@ def close_body(
         if joint == carry:
             specs = (*carry, *found[len(carry) :])
             return procedure.cast(specs), captured, carry
-        carry = joint
+        carry = [spec for spec in joint if spec is not None]

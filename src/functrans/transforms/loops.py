@@ -16,10 +16,10 @@ from functrans.core import errors, tree
 from functrans.core.dispatch import concrete
 from functrans.core.evaluate import compute
 from functrans.core.primitive import HigherOrder, Primitive
-from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
+from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.interpreters.batch import Batch
 from functrans.transforms.arguments import check_callable
-from functrans.transforms.calling import call, floating
+from functrans.transforms.calling import Pullback, call, floating
 from functrans.transforms.carries import check_carry, close_body, owned
 from functrans.transforms.procedures import (
     Flattened,
@@ -28,20 +28,22 @@ from functrans.transforms.procedures import (
     bare,
     chosen,
     close,
-    common_spec,
     described,
     fitted,
     flat,
+    grouped,
     is_known,
     is_moving,
     is_staging,
     lanes_of,
     lend,
-    pull_through,
+    moves,
     select,
+    spread,
     staged,
     strong,
     tracked,
+    ungrouped,
     with_lanes,
 )
 from functrans.transforms.scanning import scan
@@ -208,52 +210,22 @@ def _unrolled(*args: Any, test: Procedure, body: Procedure, counts: tuple[int, i
 
 
 def _push(args: Any, tangents: Any, params: Any) -> Any:
-    test, body, counts = params["test"], params["body"], params["counts"]
-    test_constants, body_constants, state = _parts(args, counts)
-    _, constant_tangents, state_tangents = _parts(tangents, counts)
-    moving = tuple(tangent is not None for tangent in constant_tangents)
-    carried = _spread(
-        tuple(tangent is not None for tangent in state_tangents),
-        lambda flags: body.pushed(moving + flags)[1],
-    )
-    started = [
-        tangent if tangent is not None else np.zeros(shape_of(value), dtype_of(value))[()]
-        for value, tangent in chosen(list(zip(state, state_tangents, strict=True)), carried)
-    ]
-    # The procedure takes values, then tangents; the loop has its constants first, then the state.
-    pushed = body.pushed(moving + carried, carried)[0]
-    m, n, k = len(moving), len(state), sum(moving)
-    specs = pushed.inputs
-    order = [*range(m), *range(m + n, m + n + k), *range(m, m + n), *range(m + n + k, len(specs))]
-    place = {source: position for position, source in enumerate(order)}
-    run = staged(
-        lambda *leaves: pushed(*(leaves[place[j]] for j in range(len(specs)))),
-        [specs[j] for j in order],
-    )
+    test, body, (first, second) = params["test"], params["body"], params["counts"]
+    moving, started = moves(tangents[first : first + second]), moves(tangents[first + second :])
+    carried = spread(started, lambda flags: body.moved(moving + flags))
+    groups = (moving, carried)
+    tangent_specs = [strong(spec) for spec in chosen(body.outputs, carried)]
     results = compute(
         loop,
-        *test_constants,
-        *body_constants,
-        *chosen(constant_tangents, moving),
-        *state,
-        *started,
+        *args[:first],
+        *grouped(args[first:], tangents[first:], groups),
         test=staged(
-            lambda *leaves: test(*leaves[: len(test.inputs)]), (*test.inputs, *specs[m + n + k :])
+            lambda *leaves: test(*leaves[: len(test.inputs)]), (*test.inputs, *tangent_specs)
         ),
-        body=run,
-        counts=(counts[0], counts[1] + k),
+        body=body.pushed(groups, (carried,)),
+        counts=(first, second + sum(moving)),
     )
-    moved = iter(results[n:])
-    return results[:n], tuple(next(moved) if flag else None for flag in carried)
-
-
-def _spread(flags: Any, step: Callable[[Any], Any]) -> Any:
-    """What a flag of the carry reaches in any number of steps."""
-    while True:
-        after = tuple(a or b for a, b in zip(flags, step(flags), strict=True))
-        if after == flags:
-            return flags
-        flags = after
+    return ungrouped(results, (carried,))
 
 
 def _trace(mask: int, args: Any, params: Any) -> Any:
@@ -266,18 +238,20 @@ def _trace(mask: int, args: Any, params: Any) -> Any:
 def _pull(cotangents: Any, saved: Any) -> Any:
     # How much the sweep needs of the steps is known when they run: the loop runs again, on a tape.
     active, args, params = saved
-    run = lambda *leaves: _unrolled(*leaves, **params)
-    pull = lambda *leaves: pull_through(run, active, leaves)
+
+    def while_loop(*leaves: Any) -> list[Any]:
+        return _unrolled(*leaves, **params)
+
     specs = tuple(strong(spec_of(arg)) for arg in chosen(args, active))
     leaves = [*args, *floating(cotangents, params["body"].outputs)]
-    return bare(call(*leaves, function=pull, specs=specs))
+    return bare(call(*leaves, function=Pullback(while_loop, active), specs=specs))
 
 
 def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
     test, body, counts = params["test"], params["body"], params["counts"]
     test_constants, body_constants, state = _parts(args, counts)
     test_mapped, body_mapped, state_mapped = _parts(batched, counts)
-    carried = _spread(state_mapped, lambda flags: body.batched(body_mapped + flags, batch)[1])
+    carried = spread(state_mapped, lambda flags: body.batched(body_mapped + flags, batch)[1])
     size = batch.size
     if test.batched(test_mapped + carried, batch)[1] == (True,):
         every = (True,) * len(state)

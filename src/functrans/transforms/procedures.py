@@ -8,7 +8,8 @@ branches make of it is in branching.py, loops.py and scanning.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -96,21 +97,12 @@ def fitted(value: Any, spec: ArraySpec) -> Any:
     if given == spec or spec.weak:
         return value
     # A traced Python scalar needs an operation to become an array's entry, even of its own dtype.
-    return value.astype(spec.dtype) if isinstance(value, Tracer) else cast(value, spec.dtype)
+    traced: Any = value
+    return traced.astype(spec.dtype) if isinstance(value, Tracer) else cast(value, spec.dtype)
 
 
 def zeros(spec: ArraySpec) -> Any:
     return np.zeros(spec.shape, spec.dtype)[()]
-
-
-def tangents_like(values: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """Tangents without None: a value that does not move has zeros, floating ones if it is an int."""
-    return [
-        zeros(ArraySpec(shape_of(v), dtype_of(v) if dtype_of(v).kind in "fc" else float))
-        if t is None
-        else t
-        for v, t in zip(values, tangents, strict=True)
-    ]
 
 
 def bare(cotangents: Sequence[Any]) -> Any:
@@ -153,25 +145,30 @@ class Procedure:
             return self
         return staged(lambda *leaves: list(map(fitted, self(*leaves), specs)), self.inputs)
 
-    def pushed(self, moving: Flags, wanted: Flags | None = None) -> tuple[Procedure, Flags]:
-        """(inputs, tangents of those that move) -> (outputs, tangents), and which outputs move.
+    def moved(self, moving: Flags) -> Flags:
+        """Which outputs move, if these inputs do."""
+        return self._derive(("moved", moving), lambda: self._pushed((moving,), None)[1])  # type: ignore[no-any-return]
+
+    def pushed(self, groups: tuple[Flags, ...], wanted: tuple[Flags, ...]) -> Procedure:
+        """Inputs and outputs with tangents: behind each group of values, those of it that move.
 
         All `wanted` outputs have a tangent, if only of zeros.
         """
+        key = ("pushed", groups, wanted)
+        return self._derive(key, lambda: self._pushed(groups, wanted)[0])  # type: ignore[no-any-return]
 
-        def build() -> Any:
-            flags: Flags = ()
+    def _pushed(
+        self, groups: tuple[Flags, ...], wanted: tuple[Flags, ...] | None
+    ) -> tuple[Procedure, Flags]:
+        found: Flags = ()
 
-            def push(*leaves: Any) -> list[Any]:
-                nonlocal flags
-                values, tangents = push_through(self, moving, leaves)
-                flags = tuple(t is not None for t in tangents) if wanted is None else wanted
-                return values + chosen(tangents_like(values, tangents), flags)
+        def push(*leaves: Any) -> list[Any]:
+            nonlocal found
+            values, tangents = push_through(self, *ungrouped(leaves, groups))
+            found = tuple(tangent is not None for tangent in tangents)
+            return grouped(values, tangents, (found,) if wanted is None else wanted)
 
-            specs = (*self.inputs, *map(strong, chosen(self.inputs, moving)))
-            return staged(push, specs), flags
-
-        return self._derive(("pushed", moving, wanted), build)  # type: ignore[no-any-return]
+        return staged(push, grouped(self.inputs, map(strong, self.inputs), groups)), found
 
     def pulled(self, active: Flags) -> Procedure:
         """(inputs, cotangents of the floating outputs) -> cotangents of the active inputs."""
@@ -260,7 +257,7 @@ class Split:
             self.moving: Flags = ours if wanted is None else wanted
 
             def pull(*cotangents: Any) -> list[Any]:
-                return _swept(tape, chosen(tracers, active), chosen(outs, self.moving), cotangents)
+                return sweep_back(tape, chosen(tracers, active), chosen(outs, self.moving), cotangents)
 
             cotangents = [strong(spec) for spec in chosen(procedure.outputs, self.moving)]
             self.backward, residuals = close(pull, cotangents)
@@ -271,20 +268,61 @@ class Split:
             self.forward = Procedure(stage.finish([*values, *computed]).pruned())
 
 
-def push_through(function: Any, moving: Flags, leaves: Sequence[Any]) -> tuple[Any, Any]:
-    """A flat function on values, and tangents of those that move: outputs, and tangents or None."""
-    tangents = iter(leaves[len(moving) :])
+def push_through(function: Any, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    """A flat function on values and their tangents: results and their tangents. None is zero."""
     with Dual(function) as dual:
         outs = function(
             *(
-                DualTracer(dual, leaf, next(tangents)) if moves else leaf
-                for leaf, moves in zip(leaves, moving, strict=False)
+                value if tangent is None else DualTracer(dual, value, tangent)
+                for value, tangent in zip(values, tangents, strict=True)
             )
         )
     ours = [type(out) is DualTracer and out.interpreter is dual for out in outs]
     pairs = list(zip(outs, ours, strict=True))
-    values = [out.value if mine else as_constant(out) for out, mine in pairs]
-    return values, [out.tangent if mine else None for out, mine in pairs]
+    results = [out.value if mine else as_constant(out) for out, mine in pairs]
+    return results, [out.tangent if mine else None for out, mine in pairs]
+
+
+def grouped(values: Iterable[Any], tangents: Iterable[Any], groups: tuple[Flags, ...]) -> list[Any]:
+    """Groups of values, each with the tangents of those that are flagged behind it."""
+    pairs = iter(zip(values, tangents, strict=True))
+    leaves = []
+    for group in groups:
+        part = list(islice(pairs, len(group)))
+        leaves += [value for value, _ in part]
+        leaves += [
+            zeros(strong(spec_of(value))) if tangent is None else tangent
+            for value, tangent in chosen(part, group)
+        ]
+    return leaves
+
+
+def ungrouped(leaves: Iterable[Any], groups: tuple[Flags, ...]) -> tuple[list[Any], list[Any]]:
+    """All values, and all tangents, None for those that are not flagged."""
+    each = iter(leaves)
+    values: list[Any] = []
+    tangents: list[Any] = []
+    for group in groups:
+        values += islice(each, len(group))
+        tangents += [next(each) if flag else None for flag in group]
+    return values, tangents
+
+
+def group_sizes(groups: tuple[Flags, ...]) -> list[int]:
+    return [len(group) + sum(group) for group in groups]
+
+
+def moves(tangents: Iterable[Any]) -> Flags:
+    return tuple(tangent is not None for tangent in tangents)
+
+
+def spread(flags: Flags, step: Callable[[Flags], Flags]) -> Flags:
+    """What a flag of a loop's carry reaches in any number of steps."""
+    while True:
+        after = tuple(a or b for a, b in zip(flags, step(flags), strict=True))
+        if after == flags:
+            return flags
+        flags = after
 
 
 def pull_through(function: Any, active: Flags, leaves: Sequence[Any]) -> list[Any]:
@@ -295,17 +333,17 @@ def pull_through(function: Any, active: Flags, leaves: Sequence[Any]) -> list[An
         ]
         outs = function(*tracers)
     moving = [out for out in outs if dtype_of(out).kind in "fc"]
-    return _swept(tape, chosen(tracers, active), moving, leaves[len(active) :])
+    return sweep_back(tape, chosen(tracers, active), moving, leaves[len(active) :])
 
 
-def _swept(tape: Tape, leaves: list[Any], outs: list[Any], cotangents: Sequence[Any]) -> list[Any]:
+def sweep_back(tape: Tape, leaves: list[Any], outs: list[Any], cotangents: Sequence[Any]) -> list[Any]:
     """The cotangents of a tape's leaves, from those of what it computed."""
     found: dict[int, Any] = {}
     for out, cotangent in zip(outs, cotangents, strict=True):
         if type(out) is TapeTracer and out.interpreter is tape:
             key = out.record[0]
             found[key] = found[key] + cotangent if key in found else cotangent
-    sweep(tape.records, found)
+    sweep(list(tape.records), found)
     results = []
     for leaf in leaves:
         result = found.get(leaf.record[0])

@@ -18,7 +18,6 @@ from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import ArraySpec, shape_of, spec_of
 from functrans.interpreters.batch import Batch
 from functrans.transforms.arguments import check_callable, flatten_argument, unflatten_argument
-from functrans.transforms.batching import vmap
 from functrans.transforms.carries import check_carry, close_body, owned
 from functrans.transforms.procedures import (
     Flattened,
@@ -27,12 +26,16 @@ from functrans.transforms.procedures import (
     chosen,
     fitted,
     flat,
+    group_sizes,
+    grouped,
     is_known,
-    is_moving,
     is_staging,
+    moves,
+    spread,
     staged,
     strong,
     tracked,
+    ungrouped,
     with_lanes,
     zeros,
 )
@@ -45,7 +48,7 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int = 1,
-) -> tuple[Any, Any]:
+) -> Any:
     """Go along the first axis of `xs`, carrying a state: (state, y) = f(state, x) for every x.
 
     Outside of staging this is a Python loop. In a graph it is one equation that carries the body, and
@@ -258,81 +261,20 @@ def _shape(specs: Any, params: Any) -> Any:
     )
 
 
-def _regrouped(procedure: Procedure, inputs: list[int], outputs: list[int]) -> Procedure:
-    """The same with inputs and outputs in another order: positions of those of `procedure`."""
-    place = {source: position for position, source in enumerate(inputs)}
-
-    def run(*leaves: Any) -> list[Any]:
-        results = procedure(*(leaves[place[k]] for k in range(len(inputs))))
-        return [results[k] for k in outputs]
-
-    return staged(run, [procedure.inputs[k] for k in inputs])
-
-
-def spread(flags: Any, step: Callable[[Any], Any]) -> Any:
-    """What a flag of the carry reaches in any number of steps."""
-    while True:
-        after = tuple(a or b for a, b in zip(flags, step(flags), strict=True))
-        if after == flags:
-            return flags
-        flags = after
-
-
 def _push(args: Any, tangents: Any, params: Any) -> Any:
     body, counts = params["body"], params["counts"]
-    constants, carry, rows = _parts(args, counts)
-    moving = [tuple(t is not None for t in part) for part in _parts(tangents, counts)]
-    n = len(carry)
-    carried = spread(moving[1], lambda flags: body.pushed(moving[0] + flags + moving[2])[1][:n])
-    flags = moving[0] + carried + moving[2]
-    wanted = carried + body.pushed(flags)[1][n:]
-    pushed = body.pushed(flags, wanted)[0]
-    # The procedure takes all values, then all tangents; here each group has its tangents behind it.
-    inputs, total, first = [], len(flags), 0
-    behind = iter(range(total, total + sum(flags)))
-    groups = []
-    for group in (moving[0], carried, moving[2]):
-        groups.append(
-            [*range(first, first + len(group)), *(next(behind) for flag in group if flag)]
-        )
-        first += len(group)
-    inputs = [k for group in groups for k in group]
-    m = len(body.outputs)
-    outputs = [
-        *range(n),
-        *range(m, m + sum(carried)),
-        *range(n, m),
-        *range(m + sum(carried), m + sum(wanted)),
-    ]
+    constants, carry, rows = _parts(moves(tangents), counts)
+    n = counts[1]
+    carried = spread(carry, lambda flags: body.moved(constants + flags + rows)[:n])
+    groups = (constants, carried, rows)
+    wanted = (carried, body.moved(constants + carried + rows)[n:])
+    sizes = group_sizes(groups)
     results = compute(
         along,
-        *constants,
-        *chosen(_parts(tangents, counts)[0], moving[0]),
-        *carry,
-        *chosen(_with_zeros(carry, _parts(tangents, counts)[1]), carried),
-        *rows,
-        *chosen(_parts(tangents, counts)[2], moving[2]),
-        **{
-            **params,
-            "body": _regrouped(pushed, inputs, outputs),
-            "counts": (len(groups[0]), len(groups[1])),
-        },
+        *grouped(args, tangents, groups),
+        **{**params, "body": body.pushed(groups, wanted), "counts": (sizes[0], sizes[1])},
     )
-    values, found = [None] * m, [None] * sum(wanted)
-    for position, source in enumerate(outputs):
-        if source < m:
-            values[source] = results[position]
-        else:
-            found[source - m] = results[position]
-    moved = iter(found)
-    return tuple(values), tuple(next(moved) if want else None for want in wanted)
-
-
-def _with_zeros(values: Any, tangents: Any) -> list[Any]:
-    return [
-        zeros(strong(spec_of(value))) if tangent is None else tangent
-        for value, tangent in zip(values, tangents, strict=True)
-    ]
+    return ungrouped(results, wanted)
 
 
 def _trace(mask: int, args: Any, params: Any) -> Any:
