@@ -19,7 +19,7 @@ from functrans.core.accumulate import Accumulator
 from functrans.core.dispatch import Tracer, running_interpreters
 from functrans.core.evaluate import as_constant, run_equations
 from functrans.core.shapes import ArraySpec, cast, dtype_of, shape_of, spec_of
-from functrans.graph.graph import Equation, Graph, Variable
+from functrans.graph.graph import Equation, Graph, Variable, fitting
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.interpreters.dual import Dual, DualTracer
 from functrans.interpreters.stage import Stage, StageTracer, TangentStage
@@ -124,12 +124,52 @@ class Procedure:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.derived: dict[Any, Any] = {}
+        self.program: Any = None
 
     def __repr__(self) -> str:
         return f"[{len(self.graph.equations)} equations]"
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        return self.graph.run(list(leaves))
+        """Run it. Unlike a graph it lets go of every value after its last use."""
+        if self.program is None:
+            self.program = self._compiled()
+        initial, steps, results = self.program
+        values = initial.copy()
+        for k, (leaf, variable) in enumerate(zip(leaves, self.graph.inputs, strict=True)):
+            values[k] = leaf if type(leaf) is np.ndarray else fitting(leaf, variable.spec, k)
+        for primitive, inputs, params, outputs, dying in steps:
+            result = primitive(*[values[k] for k in inputs], **params)
+            if primitive.outputs:
+                for k, each in zip(outputs, result, strict=True):
+                    values[k] = each
+            else:
+                values[outputs[0]] = result
+            for k in dying:
+                values[k] = None
+        return [values[k].copy() if copies else values[k] for k, copies in results]
+
+    def _compiled(self) -> tuple[list[Any], list[Any], list[tuple[int, bool]]]:
+        """The constants in their places, the equations with places for variables, and the results."""
+        graph = self.graph
+        place = {v: k for k, v in enumerate((*graph.inputs, *graph.constants))}
+        initial = [None] * len(graph.inputs) + list(graph.constants.values())
+        for equation in graph.equations:
+            for variable in equation.outputs:
+                place[variable] = len(place)
+        initial += [None] * (len(place) - len(initial))
+        living = {place[v] for v in (*graph.outputs, *graph.constants)}
+        steps = []
+        for equation in reversed(graph.equations):
+            inputs, outputs = ([place[v] for v in vs] for vs in (equation.inputs, equation.outputs))
+            dying = {*inputs, *outputs} - living
+            living |= dying
+            steps.append((equation.primitive, inputs, equation.params, outputs, tuple(dying)))
+        # A constant that is returned is copied: the caller may change what it gets.
+        results = [
+            (place[v], v in graph.constants and type(graph.constants[v]) is np.ndarray)
+            for v in graph.outputs
+        ]
+        return initial, steps[::-1], results
 
     @property
     def inputs(self) -> Specs:

@@ -1,4 +1,4 @@
-"""scan, map and associative_scan: loops over the first axis of arrays.
+"""scan: a loop over the first axis of arrays.
 
 Where values are known, `scan` is a Python loop. Where they are not, because a function is being staged,
 the body becomes a procedure and the loop one primitive.
@@ -87,7 +87,7 @@ def scan(
         raise errors.OptionError(f"scan: unroll must be a positive int, not {unroll!r}.")
     leaves, structure = flat(init, "scan: the initial carry")
     rows, row_structure = flat(xs, "scan: an array of xs")
-    steps = _length(rows, length, "scan")
+    steps = length_of(rows, length, "scan")
     known = all(map(is_known, (*leaves, *rows)))
     if is_staging() or not known or steps == 0:
         try:
@@ -98,7 +98,7 @@ def scan(
     return _eager_scan(f, leaves, structure, rows, row_structure, steps, reverse)
 
 
-def _length(rows: list[Any], length: int | None, name: str) -> int:
+def length_of(rows: list[Any], length: int | None, name: str) -> int:
     lengths = [shape_of(row)[0] if shape_of(row) else None for row in rows]
     if None in lengths:
         raise errors.MappedAxisError(
