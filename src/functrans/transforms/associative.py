@@ -10,7 +10,7 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.transforms.arguments import check_callable
-from functrans.transforms.procedures import described, flat
+from functrans.transforms.leaves import described, flat
 
 
 def associative_scan(

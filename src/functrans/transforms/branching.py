@@ -19,12 +19,9 @@ from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.graph.graph import Graph, Variable
 from functrans.interpreters.batch import Batch
 from functrans.transforms.arguments import check_callable
-from functrans.transforms.procedures import (
-    Flattened,
-    Procedure,
+from functrans.transforms.leaves import (
     agree,
     bare,
-    close,
     common_spec,
     flat,
     grouped,
@@ -33,12 +30,12 @@ from functrans.transforms.procedures import (
     lend,
     moves,
     select,
-    staged,
     strong,
     tracked,
     ungrouped,
     zeros,
 )
+from functrans.transforms.procedures import Flattened, Procedure, close, staged
 
 
 def cond(

@@ -14,21 +14,19 @@ from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.interpreters.batch import Batch
 from functrans.transforms.batching import vmap
-from functrans.transforms.procedures import (
+from functrans.transforms.leaves import (
     Flags,
-    Procedure,
     bare,
     chosen,
     grouped,
     is_moving,
     moves,
-    pull_through,
-    push_through,
     strong,
     tracked,
     ungrouped,
     zeros,
 )
+from functrans.transforms.procedures import Procedure, pull_through, push_through
 
 # call(*args, function=, specs=): `function` takes and returns flat arrays, and closes over no traced
 # value; `specs` are those of its results.

@@ -10,13 +10,8 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import ArraySpec, spec_of
-from functrans.transforms.procedures import (
-    Flattened,
-    Procedure,
-    close,
-    common_spec,
-    described,
-)
+from functrans.transforms.leaves import common_spec, described
+from functrans.transforms.procedures import Flattened, Procedure, close
 
 
 def owned(leaf: Any) -> Any:

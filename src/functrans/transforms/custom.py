@@ -23,18 +23,16 @@ from functrans.interpreters.batch import Batch
 from functrans.interpreters.tape import Tape
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.batching import vmap
-from functrans.transforms.procedures import (
-    Procedure,
+from functrans.transforms.leaves import (
     bare,
     chosen,
-    close,
     described,
     is_known,
     is_staging,
     strong,
-    sweep_back,
     tracked,
 )
+from functrans.transforms.procedures import Procedure, close, sweep_back
 
 
 class _Custom:
@@ -189,7 +187,10 @@ class _Leaves:
         each = iter(arrays)
         return tree.unflatten(
             self.structure,
-            [next(each) if flag else leaf for leaf, flag in zip(self.leaves, self.flags, strict=True)],
+            [
+                next(each) if flag else leaf
+                for leaf, flag in zip(self.leaves, self.flags, strict=True)
+            ],
         )
 
     def rebuild_tangents(self, tangents: Sequence[Any]) -> Any:
@@ -274,7 +275,9 @@ class _Form:
                 continue
             given, structure = tree.flatten(cotangents, is_leaf=lambda node: node is None)
             arrays = chosen(given, argument.flags) if len(given) == len(argument.flags) else given
-            if structure.num_leaves != len(argument.flags) or not _matching(arrays, argument.arrays):
+            if structure.num_leaves != len(argument.flags) or not _matching(
+                arrays, argument.arrays
+            ):
                 raise errors.RuleError(
                     f"{errors.describe(rule)}, the bwd of {errors.describe(self.custom.f)}, returns a "
                     f"cotangent of argument {k} (entry {number}) that is not like it.\n"
@@ -294,9 +297,7 @@ class _Form:
 
 
 def _described(value: Any) -> str:
-    return str(
-        tree.map(lambda leaf: strong(spec_of(leaf)) if tree.is_array(leaf) else leaf, value)
-    )
+    return str(tree.map(lambda leaf: strong(spec_of(leaf)) if tree.is_array(leaf) else leaf, value))
 
 
 def _matching(found: Sequence[Any], likes: Sequence[Any]) -> bool:

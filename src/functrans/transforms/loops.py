@@ -21,13 +21,10 @@ from functrans.interpreters.batch import Batch
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.calling import Pullback, call, floating
 from functrans.transforms.carries import check_carry, close_body, owned
-from functrans.transforms.procedures import (
-    Flattened,
-    Procedure,
+from functrans.transforms.leaves import (
     agree,
     bare,
     chosen,
-    close,
     described,
     fitted,
     flat,
@@ -40,12 +37,12 @@ from functrans.transforms.procedures import (
     moves,
     select,
     spread,
-    staged,
     strong,
     tracked,
     ungrouped,
     with_lanes,
 )
+from functrans.transforms.procedures import Flattened, Procedure, close, staged
 from functrans.transforms.scanning import scan
 
 

@@ -11,7 +11,7 @@ from functrans.core import errors, tree
 from functrans.core.shapes import shape_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.batching import vmap
-from functrans.transforms.procedures import flat
+from functrans.transforms.leaves import flat
 from functrans.transforms.scanning import length_of, scan
 
 
@@ -45,9 +45,7 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     parts = []
     if batches or not length:
         chunked = scan(lambda _, x: (None, vmap(f)(x)), None, part(0, ends, (batches, batch_size)))
-        parts.append(
-            tree.map(lambda ys: ys.reshape((ends, *shape_of(ys)[2:])), chunked[1])
-        )
+        parts.append(tree.map(lambda ys: ys.reshape((ends, *shape_of(ys)[2:])), chunked[1]))
     if rest:
         parts.append(vmap(f)(part(ends, length, (rest,))))
     return tree.map(lambda *each: np.concatenate(each), *parts) if len(parts) > 1 else parts[0]

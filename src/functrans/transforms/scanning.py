@@ -19,9 +19,7 @@ from functrans.core.shapes import ArraySpec, shape_of, spec_of
 from functrans.interpreters.batch import Batch
 from functrans.transforms.arguments import check_callable, flatten_argument, unflatten_argument
 from functrans.transforms.carries import check_carry, close_body, owned
-from functrans.transforms.procedures import (
-    Flattened,
-    Procedure,
+from functrans.transforms.leaves import (
     bare,
     chosen,
     fitted,
@@ -32,13 +30,13 @@ from functrans.transforms.procedures import (
     is_staging,
     moves,
     spread,
-    staged,
     strong,
     tracked,
     ungrouped,
     with_lanes,
     zeros,
 )
+from functrans.transforms.procedures import Flattened, Procedure, staged
 
 
 def scan(
