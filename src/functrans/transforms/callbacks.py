@@ -20,6 +20,7 @@ from functrans.transforms.leaves import (
     described,
     fitted,
     flat,
+    is_known,
     is_moving,
     strong,
     tracked,
@@ -182,7 +183,10 @@ def tap(x: Any, fn: Callable[[Any], Any], backward: Callable[[Any], Any] | None 
         check_callable(backward, "tap")
     leaves, structure = flat(x, "tap: a value")
     results = tapped(
-        *leaves, forward=_Tapped(fn, structure), backward=_Tapped(backward or fn, structure)
+        *leaves,
+        forward=_Tapped(fn, structure),
+        backward=_Tapped(backward or fn, structure),
+        count=len(leaves),
     )
     return tree.unflatten(structure, results)
 
@@ -202,36 +206,59 @@ class _Tapped:
         return leaves
 
 
+# tapped(*leaves, *anchors, forward=, backward=, count=): the anchors are not looked at. A graph that is
+# being written holds the call because of them, if the leaves are constants.
+
+
+def _impl_tap(*args: Any, forward: Any, backward: Any, count: int) -> Any:
+    return tuple(forward(*args[:count]))
+
+
 def _push_tap(args: Any, tangents: Any, params: Any) -> Any:
-    return compute(tapped, *args, **params), tangents
+    return compute(tapped, *args, **params), tangents[: params["count"]]
 
 
 def _trace_tap(mask: int, args: Any, params: Any) -> Any:
     outs = compute(tapped, *args, **params)
+    count = params["count"]
+    active = tracked(mask, len(args))
+    if not any(active[:count]):
+        return outs, None, None
     likes = [strong(spec_of(out)) for out in outs]
-    return outs, _pull_tap, (tracked(mask, len(args)), likes, params["backward"])
+    anchors = [arg for arg in args if not is_known(arg)][:1]
+    return outs, _pull_tap, (active, likes, anchors, params)
 
 
 def _pull_tap(cotangents: Any, saved: Any) -> Any:
-    active, likes, backward = saved
+    active, likes, anchors, params = saved
     given = [zeros(like) if g is None else g for g, like in zip(cotangents, likes, strict=True)]
-    return bare(chosen(tapped(*given, forward=backward, backward=backward), active))
+    found = tapped(*given, *anchors, **{**params, "forward": params["backward"]})
+    count = params["count"]
+    return bare([*chosen(found, active[:count]), *(None for flag in active[count:] if flag)])
 
 
 def _batch_tap(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
-    size = batch.size
+    size, count = batch.size, params["count"]
     every = [
         arg if maps else with_lanes(arg, size) for arg, maps in zip(args, batched, strict=True)
     ]
-    lanes = {key: _Lanes(function, (True,) * len(args), size) for key, function in params.items()}
-    return tapped(*every, **lanes)
+
+    def over_lanes(function: Any) -> _Lanes:
+        return _Lanes(function, (True,) * count, size)
+
+    return tapped(
+        *every,
+        forward=over_lanes(params["forward"]),
+        backward=over_lanes(params["backward"]),
+        count=count,
+    )
 
 
 tapped = HigherOrder(
     "tap",
-    lambda *args, forward, backward: tuple(forward(*args)),
+    _impl_tap,
     push=_push_tap,
     trace=_trace_tap,
     batch=_batch_tap,
-    shape=lambda specs, params: specs,
+    shape=lambda specs, params: specs[: params["count"]],
 )
