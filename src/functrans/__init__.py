@@ -7,7 +7,6 @@ nested in any order and to any depth.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from functrans import checkpoint_policies as checkpoint_policies
 from functrans import errors as errors
 from functrans import numpy as numpy
 from functrans import tree as tree
@@ -15,7 +14,6 @@ from functrans.core.allocator import keep_freed_memory as _keep_freed_memory
 from functrans.core.shapes import ArraySpec
 from functrans.core.tracer import LAZY as _LAZY
 from functrans.graph.graph import Graph
-from functrans.transforms.associative import associative_scan
 from functrans.transforms.batching import (
     all_gather,
     axis_index,
@@ -25,11 +23,6 @@ from functrans.transforms.batching import (
     psum,
     vmap,
 )
-from functrans.transforms.branching import cond, switch
-from functrans.transforms.callbacks import pure_callback, tap
-from functrans.transforms.checkpointing import checkpoint, checkpoint_name
-from functrans.transforms.checkpointing import checkpoint as remat
-from functrans.transforms.custom import custom_jvp, custom_vjp
 from functrans.transforms.derivatives import (
     grad,
     jvp,
@@ -39,16 +32,28 @@ from functrans.transforms.derivatives import (
     value_and_grad,
     vjp,
 )
-from functrans.transforms.extension import define_primitive
 from functrans.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
-from functrans.transforms.loops import fori_loop, while_loop
-from functrans.transforms.mapping import map
-from functrans.transforms.scanning import scan
 from functrans.transforms.staging import eval_shape, make_graph
 from functrans.tree import ravel_pytree
 
 if TYPE_CHECKING:
+    from functrans import checkpoint_policies as checkpoint_policies
     from functrans import random as random
+    from functrans.transforms.associative import associative_scan as associative_scan
+    from functrans.transforms.branching import cond as cond
+    from functrans.transforms.branching import switch as switch
+    from functrans.transforms.callbacks import pure_callback as pure_callback
+    from functrans.transforms.callbacks import tap as tap
+    from functrans.transforms.checkpointing import checkpoint as checkpoint
+    from functrans.transforms.checkpointing import checkpoint_name as checkpoint_name
+    from functrans.transforms.checkpointing import remat as remat
+    from functrans.transforms.custom import custom_jvp as custom_jvp
+    from functrans.transforms.custom import custom_vjp as custom_vjp
+    from functrans.transforms.extension import define_primitive as define_primitive
+    from functrans.transforms.loops import fori_loop as fori_loop
+    from functrans.transforms.loops import while_loop as while_loop
+    from functrans.transforms.mapping import map as map
+    from functrans.transforms.scanning import scan as scan
 
 __version__ = "0.1.0"
 
@@ -56,11 +61,34 @@ _keep_freed_memory()
 _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 
 
+# What is imported when it is first used, so that `import functrans` stays fast, and where it is.
+_LATER = {
+    "associative_scan": "associative",
+    "checkpoint": "checkpointing",
+    "checkpoint_name": "checkpointing",
+    "cond": "branching",
+    "custom_jvp": "custom",
+    "custom_vjp": "custom",
+    "define_primitive": "extension",
+    "fori_loop": "loops",
+    "map": "mapping",
+    "pure_callback": "callbacks",
+    "remat": "checkpointing",
+    "scan": "scanning",
+    "switch": "branching",
+    "tap": "callbacks",
+    "while_loop": "loops",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """`functrans.random` is imported when it is first used."""
-    if name != "random":
+    if name in ("checkpoint_policies", "random"):
+        return import_module(f"functrans.{name}")
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("functrans.random")
+    value = getattr(import_module(f"functrans.transforms.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 __all__ = [

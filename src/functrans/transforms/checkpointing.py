@@ -129,6 +129,9 @@ def checkpoint(f: Callable[..., Any] | None = None, policy: Policy | None = None
     return named_like(f, "checkpoint")(checkpointed)
 
 
+remat = checkpoint
+
+
 def _is_recorded(args: Any, kwargs: Any) -> bool:
     """Whether a tape may be watching, now or when a graph that is being written runs."""
     return is_staging() or any(isinstance(each, Tape) for each in running_interpreters())
@@ -140,7 +143,13 @@ def _is_recorded(args: Any, kwargs: Any) -> bool:
 def _saving(procedure: Procedure, policy: Policy) -> tuple[Procedure, list[Equation]]:
     """The procedure with the values that a policy wants as further outputs, and their equations."""
     graph = procedure.graph
-    wanted = [equation for equation in graph.equations if policy(equation)]
+    makers = {variable: equation for equation in graph.equations for variable in equation.outputs}
+    wanted = []
+    for equation in filter(policy, graph.equations):
+        if equation.primitive is _mark:  # whoever made the value need not do so again
+            equation = makers.get(equation.inputs[0], equation)
+        if type(equation.primitive) is not HigherOrder and equation not in wanted:
+            wanted.append(equation)
     outputs = [*graph.outputs, *(v for equation in wanted for v in equation.outputs)]
     return Procedure(Graph(graph.inputs, graph.constants, graph.equations, outputs)), wanted
 

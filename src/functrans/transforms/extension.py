@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.evaluate import as_constant, compute
-from functrans.core.primitive import HigherOrder
+from functrans.core.evaluate import as_constant
+from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, cast, dtype_of, is_inexact, shape_of
 from functrans.interpreters.tape import Tape
 from functrans.transforms.arguments import check_callable
@@ -77,18 +77,18 @@ def define_primitive(
         if function is not None:
             check_callable(function, "define_primitive")
     rules = _Rules(name, impl, jvp, vjp, batch, shape, outputs)
-    primitive = HigherOrder(
+    primitive = Primitive(
         name,
         rules.run,
-        push=rules.push,
-        trace=rules.trace,
+        jvp=rules.push,
+        vjp=rules.trace,
         batch=rules.over_lanes,
         shape=rules.specs,
+        outputs=outputs,
     )
-    rules.primitive = primitive
 
     def apply(*arrays: Any, **params: Any) -> Any:
-        return rules.unpacked(primitive(*map(_as_array, arrays), **params))
+        return primitive(*map(_as_array, arrays), **params)
 
     apply.__name__ = apply.__qualname__ = name
     apply.__doc__ = impl.__doc__
@@ -103,9 +103,7 @@ def _as_array(value: Any) -> Any:
 
 
 class _Rules:
-    """The user's rules, as the slots of a primitive that returns a tuple."""
-
-    primitive: HigherOrder
+    """The user's rules, as the slots of a primitive."""
 
     def __init__(
         self, name: str, impl: Any, jvp: Any, vjp: Any, batch: Any, shape: Any, outputs: int
@@ -118,21 +116,23 @@ class _Rules:
         self.shape = shape
         self.outputs = outputs
 
-    def unpacked(self, results: Any) -> Any:
-        """Results as the user knows them."""
-        return tuple(results) if self.outputs else results[0]
-
-    def packed(self, result: Any, rule: str) -> tuple[Any, ...]:
-        """What a user's function returned, as a tuple of arrays."""
-        if self.outputs and (not isinstance(result, (tuple, list)) or len(result) != self.outputs):
+    def several(self, result: Any, rule: str = "") -> tuple[Any, ...]:
+        """One result, or several, as a tuple; checked if a user's rule returned it."""
+        if not self.outputs:
+            return (result,)
+        if rule and (not isinstance(result, (tuple, list)) or len(result) != self.outputs):
             found = len(result) if isinstance(result, (tuple, list)) else type(result).__name__
             raise errors.RuleError(
                 f"{rule} of the primitive {self.name} must return {self.outputs} values, not {found}."
             )
-        return tuple(result) if self.outputs else (result,)
+        return tuple(result)
 
-    def run(self, *args: Any, **params: Any) -> tuple[Any, ...]:
-        return tuple(_as_array(out) for out in self.packed(self.impl(*args, **params), "impl"))
+    def result(self, values: Any) -> Any:
+        """The inverse of `several`."""
+        return tuple(values) if self.outputs else values[0]
+
+    def run(self, *args: Any, **params: Any) -> Any:
+        return self.result([*map(_as_array, self.several(self.impl(*args, **params), "impl"))])
 
     def specs(self, specs: Any, params: Any) -> Any:
         if self.shape is None:
@@ -141,48 +141,56 @@ class _Rules:
                 f"{errors.user_location()}. Give define_primitive shape=: a function of ArraySpecs "
                 "that returns the ArraySpec of the result."
             )
-        found = self.packed(self.shape(*specs, **params), "shape")
+        found = self.several(self.shape(*specs, **params), "shape")
         for spec in found:
             if not isinstance(spec, ArraySpec):
                 raise errors.RuleError(
                     f"shape of the primitive {self.name} must return an ArraySpec, not {spec!r}."
                 )
-        return found
+        return self.result(found)
 
-    def over_lanes(self, args: Any, batched: Any, batch: Any, params: Any) -> Any:
-        if self.batch is not None:
-            results = self.packed(self.batch(args, batched, **params), "batch")
-            for result in results:
-                if shape_of(result)[:1] != (batch.size,):
-                    raise errors.RuleError(
-                        f"batch of the primitive {self.name} must return the {batch.size} lanes along "
-                        f"the first axis, but returned {described(result)}."
-                    )
-            return results
-        lanes = [
-            self.primitive(
-                *(arg[k] if maps else arg for arg, maps in zip(args, batched, strict=True)),
-                **params,
-            )
-            for k in range(batch.size)
-        ]
-        return [np.stack(each) for each in zip(*lanes, strict=True)]
+    def over_lanes(self, primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
+        if self.batch is None:
+            pairs = list(zip(args, batched, strict=True))
+            lanes = [
+                self.several(primitive(*(a[k] if maps else a for a, maps in pairs), **params))
+                for k in range(size)
+            ]
+            return self.result([np.stack(each) for each in zip(*lanes, strict=True)])
+        results = self.several(self.batch(args, batched, **params), "batch")
+        for result in results:
+            if shape_of(result)[:1] != (size,):
+                raise errors.RuleError(
+                    f"batch of the primitive {self.name} must return the {size} lanes along the first "
+                    f"axis, but returned {described(result)}."
+                )
+        return self.result(results)
 
-    def push(self, args: Any, tangents: Any, params: Any) -> Any:
-        outs = compute(self.primitive, *args, **params)
+    def push(self, out: Any, args: Any, tangents: Any, params: Any) -> Any:
+        outs = self.several(out)
         if not any(map(is_inexact, outs)):
-            return outs, (None,) * len(outs)
-        if self.jvp is None:
-            self._check_differentiable()
-            return outs, self._transposed_vjp(outs, args, tangents, params)
-        return outs, self._tangents(outs, args, _with_zeros(args, tangents), params)
-
-    def trace(self, mask: int, args: Any, params: Any) -> Any:
-        outs = compute(self.primitive, *args, **params)
-        if not any(map(is_inexact, outs)):
-            return outs, None, None
+            return self.result([None] * len(outs))
         self._check_differentiable()
-        return outs, self._pull, (tracked(mask, len(args)), outs, args, params)
+        if self.jvp is not None:
+            given = [
+                _zeros_like(a) if t is None else t for a, t in zip(args, tangents, strict=True)
+            ]
+            return self.result(self._tangents(outs, args, given, params))
+        # J t is the transpose, applied to t, of the map from g to J^T g, which is linear.
+        with Tape(self.vjp) as tape:
+            cotangents = [tape.leaf(_zeros_like(each)) for each in outs]
+            found = self._cotangents(outs, args, cotangents, params)
+        moving = [tangent is not None for tangent in tangents]
+        return self.result(
+            sweep_back(tape, cotangents, chosen(found, moving), chosen(tangents, moving))
+        )
+
+    def trace(self, mask: int, out: Any, args: Any, params: Any) -> Any:
+        outs = self.several(out)
+        if not any(map(is_inexact, outs)):
+            return None
+        self._check_differentiable()
+        return self._pull, (tracked(mask, len(args)), outs, args, params)
 
     def _check_differentiable(self) -> None:
         if self.jvp is None and self.vjp is None:
@@ -191,10 +199,11 @@ class _Rules:
                 "Give define_primitive jvp= or vjp=, or use functrans.stop_gradient on its arguments."
             )
 
-    def _pull(self, cotangents: Any, saved: Any) -> Any:
+    def _pull(self, cotangent: Any, saved: Any) -> Any:
         active, outs, args, params = saved
         given = [
-            _zeros_like(out) if g is None else g for out, g in zip(outs, cotangents, strict=True)
+            _zeros_like(out) if g is None else g
+            for out, g in zip(outs, self.several(cotangent), strict=True)
         ]
         if self.vjp is not None:
             return bare(chosen(self._cotangents(outs, args, given, params), active))
@@ -205,25 +214,17 @@ class _Rules:
                 for arg, mine in zip(args, active, strict=True)
             ]
             moved = self._tangents(outs, args, tangents, params)
-        return bare(sweep_back(tape, chosen(tangents, active), list(moved), given))
+        return bare(sweep_back(tape, chosen(tangents, active), moved, given))
 
-    def _transposed_vjp(self, outs: Any, args: Any, tangents: Any, params: Any) -> Any:
-        """J t as the transpose of the map from g to J^T g, which is linear."""
-        with Tape(self.vjp) as tape:
-            cotangents = [tape.leaf(_zeros_like(out)) for out in outs]
-            found = self._cotangents(outs, args, cotangents, params)
-        moving = [tangent is not None for tangent in tangents]
-        return sweep_back(tape, cotangents, chosen(found, moving), chosen(tangents, moving))
-
-    def _tangents(self, outs: Any, args: Any, tangents: Any, params: Any) -> tuple[Any, ...]:
-        result = self.jvp(self.unpacked(outs), tuple(args), tuple(tangents), **params)
-        return tuple(
+    def _tangents(self, outs: Any, args: Any, tangents: Any, params: Any) -> list[Any]:
+        result = self.jvp(self.result(outs), tuple(args), tuple(tangents), **params)
+        return [
             self._matching(found, out, "jvp", "the tangent", "the output")
-            for found, out in zip(self.packed(result, "jvp"), outs, strict=True)
-        )
+            for found, out in zip(self.several(result, "jvp"), outs, strict=True)
+        ]
 
     def _cotangents(self, outs: Any, args: Any, given: Any, params: Any) -> list[Any]:
-        result = self.vjp(self.unpacked(outs), tuple(args), self.unpacked(given), **params)
+        result = self.vjp(self.result(outs), tuple(args), self.result(given), **params)
         if len(args) == 1 and not isinstance(result, (tuple, list)):
             result = (result,)
         if not isinstance(result, (tuple, list)) or len(result) != len(args):
@@ -252,7 +253,3 @@ class _Rules:
 
 def _zeros_like(like: Any) -> Any:
     return np.zeros(shape_of(like), dtype_of(like) if is_inexact(like) else float)[()]
-
-
-def _with_zeros(args: Any, tangents: Any) -> list[Any]:
-    return [_zeros_like(a) if t is None else t for a, t in zip(args, tangents, strict=True)]

@@ -6,7 +6,7 @@ the body becomes a procedure and the loop one primitive.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -129,34 +129,53 @@ def _eager_scan(
     reverse: bool,
 ) -> Any:
     carry = tree.unflatten(structure, [owned(leaf) for leaf in leaves])
-    rows = [_read_only(row) for row in rows]
-    single = rows[0] if row_structure.is_leaf() else None
     order = range(steps - 1, -1, -1) if reverse else range(steps)
-    columns: list[list[Any]] = []
-    y_structure: Any = None
-    for number, k in enumerate(order):
-        x = single[k] if single is not None else tree.unflatten(row_structure, [r[k] for r in rows])
-        following, y = _pair(f(carry, x), f)
-        if number == 0:
+    ys: list[Any] = []
+    for x in _entries([_read_only(row) for row in rows], row_structure, order):
+        out = f(carry, x)
+        if type(out) is not tuple or len(out) != 2:
+            out = _pair(out, f)
+        following, y = out
+        if not ys:
             check_carry("scan", f, carry, following)
-            y_leaves, y_structure = flatten_argument(y)
-            columns = [[] for _ in y_leaves]
-        elif columns or y is not None:
-            y_leaves, found = flatten_argument(y)
-            if found != y_structure:
-                raise errors.CarryError(
-                    f"scan: {errors.describe(f)} returns ys of different structures: "
-                    f"{tree.structure(y)} after {y_structure}."
-                )
-        for column, leaf in zip(columns, y_leaves, strict=True):
-            column.append(_kept(leaf, following))
+        ys.append(y if y is None or type(y) is np.float64 else _kept(y, following))
         carry = following
-    if reverse:
-        for column in columns:
-            column.reverse()
-    for column in columns:
-        tree.check_array(column[0], f"scan: a y of {errors.describe(f)}")
-    return carry, unflatten_argument(y_structure, [np.stack(column) for column in columns])
+    return carry, _stacked(ys[::-1] if reverse else ys, f)
+
+
+def _entries(rows: list[Any], structure: Any, order: range) -> Iterator[Any]:
+    """What the steps are given, one after another."""
+    if not rows:
+        return (tree.unflatten(structure, ()) for _ in order)
+    if structure.is_leaf():
+        (row,) = rows
+        if isinstance(row, Tracer):
+            traced: Any = row
+            return (traced[k] for k in order)
+        return iter(row[::-1] if order.step < 0 else row)
+    return (tree.unflatten(structure, [row[k] for row in rows]) for k in order)
+
+
+def _stacked(ys: list[Any], f: Callable[..., Any]) -> Any:
+    """Trees of the same structure as one, of arrays with one more axis."""
+    first, structure = flatten_argument(ys[0])
+    if not first:
+        return ys[0]
+    for leaf in first:
+        tree.check_array(leaf, "scan: a y")
+    if structure is None and len(set(map(type, ys))) == 1:  # the common case, without the loop
+        return np.stack(ys)
+    columns = [[leaf] for leaf in first]
+    for y in ys[1:]:
+        leaves, found = flatten_argument(y)
+        if found != structure:
+            raise errors.CarryError(
+                f"scan: {errors.describe(f)} returns ys of different structures: "
+                f"{tree.structure(y)} and {tree.structure(ys[0])}."
+            )
+        for column, leaf in zip(columns, leaves, strict=True):
+            column.append(leaf)
+    return unflatten_argument(structure, [np.stack(column) for column in columns])
 
 
 def _pair(out: Any, f: Callable[..., Any]) -> Any:
@@ -177,16 +196,15 @@ def _read_only(row: Any) -> Any:
     return row
 
 
-def _kept(leaf: Any, carry: Any) -> Any:
-    """A y that later steps cannot change: they may change what is carried in place."""
-    if type(leaf) is np.ndarray:
-        return (
-            leaf.copy() if leaf is carry or leaf.base is not None or type(carry) in _TREES else leaf
-        )
-    return captured(leaf)
-
-
-_TREES = (tuple, list, dict)
+def _kept(y: Any, carry: Any) -> Any:
+    """A y that later steps cannot change: they may change in place what is carried."""
+    if type(y) is np.ndarray:
+        return y.copy() if y is carry or y.base is not None or type(carry) is not np.ndarray else y
+    if isinstance(y, Tracer):
+        return captured(y)
+    return (
+        y if isinstance(y, (np.generic, float, int)) else tree.map(lambda leaf: _kept(leaf, y), y)
+    )
 
 
 def _staged_scan(
