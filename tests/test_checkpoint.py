@@ -156,3 +156,17 @@ def test_options():
 
     assert f.__doc__ == "Its own words."
     assert float(ft.checkpoint_name(np.float64(2.0), "a")) == 2.0
+
+
+def test_loops_with_python_branches_in_a_checkpoint():
+    def f(x):
+        step = lambda c, u: ((c * u if u > 0 else c - u), None)
+        c = ft.scan(step, 1.0, x)[0]
+        c = ft.while_loop(
+            lambda c: c > 0.3, lambda c: c * 0.5 if c > 1 else c - x[0] * 0.2, c + 2.0
+        )
+        return ft.cond(c > 0, lambda c: c * x[1] if c > 0.1 else np.sin(c), lambda c: -(c**2), c)
+
+    for x in lanes_like(np.abs(VECTOR)):
+        x = np.abs(x)
+        assert_trees_close(ft.grad(ft.checkpoint(f))(x), ft.grad(f)(x), **EXACT)

@@ -60,6 +60,8 @@ def cond(
     """
     check_callable(true_fn, "cond")
     check_callable(false_fn, "cond")
+    if type(pred) is bool or type(pred) is np.bool_:
+        return (true_fn if pred else false_fn)(*operands)
     _check_scalar(pred, "cond: the predicate")
     return _choose(np.not_equal(pred, 0), (false_fn, true_fn), operands, "cond")
 
@@ -82,6 +84,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         raise errors.OptionError("switch needs at least one branch.")
     for branch in branches:
         check_callable(branch, "switch")
+    if type(index) is int:
+        return branches[min(max(index, 0), len(branches) - 1)](*operands)
     _check_scalar(index, "switch: the index")
     if dtype_of(index).kind not in "iub":
         raise errors.InputTypeError(
@@ -107,11 +111,13 @@ def _choose(index: Any, branches: Sequence[Callable[..., Any]], operands: Any, n
     flattened = [Flattened(branch, structure, name) for branch in branches]
     try:
         procedures, captured = _closed(flattened, [spec_of(leaf) for leaf in leaves])
-    except errors.StagingError:
-        if lanes is None:
-            raise
-        # A branch looks at values: let the lanes of the vmap part.
-        return branches[int(concrete(index))](*operands)
+    except errors.StagingError as error:
+        # A branch looks at values: ask for that of the index, and let the lanes of the vmap part.
+        try:
+            number = int(concrete(index))
+        except errors.StagingError:
+            raise error from None
+        return branches[number](*operands)
     alike = _alike(procedures, flattened, name)
     results = branch(index.astype(np.int64), *captured, *leaves, branches=alike)
     return flattened[0].rebuild(results)

@@ -117,7 +117,7 @@ def checkpoint(f: Callable[..., Any] | None = None, policy: Policy | None = None
             return f(*run_args, **run_kwargs)
 
         arrays = [as_constant(leaf) for leaf, flag in zip(leaves, flags, strict=True) if flag]
-        function = Flattened(rebuilt, tree.structure(tuple(arrays)), "checkpoint")
+        function = Flattened(rebuilt, tree.structure(tuple(arrays)), "checkpoint", f)
         specs = [spec_of(array) for array in arrays]
         procedure, captured = close(function, specs, CuriousStage(f, arrays))
         if policy is None or policy is save_nothing:

@@ -75,27 +75,26 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     check_callable(body, "while_loop")
     leaves, structure = flat(init, "while_loop: the initial state")
     state = tree.unflatten(structure, map(owned, leaves))
+    refused: errors.StagingError | None = None  # staging, because the functions look at values
     if is_staging() or not all(map(is_known, leaves)):
         try:
             return _staged_loop(cond, body, state)
-        except errors.StagingError:
-            if not all(map(is_known, leaves)):
-                raise
+        except errors.StagingError as error:
+            refused = error
     checked = False
-    parting = False
     while True:
         truth = cond(state)
-        if type(truth) is not bool:
+        if type(truth) is not bool and type(truth) is not np.bool_:
             truth = _truth(truth, cond)
-            lanes = lanes_of(truth)
-            if not parting and not agree(lanes):
+            if not agree(lanes_of(truth)) and refused is None:
                 try:
                     return _staged_loop(cond, body, state)
-                except errors.StagingError:
-                    if lanes is None:
-                        raise
-                    parting = True  # the body looks at values: let the lanes of the vmap part
-            truth = concrete(truth) if parting else lanes.flat[0]
+                except errors.StagingError as error:
+                    refused = error
+            try:
+                truth = concrete(truth)  # lanes of a vmap that disagree part here
+            except errors.StagingError as error:
+                raise refused or error from None
         if not truth:
             return state
         following = body(state)
@@ -118,7 +117,7 @@ def _staged_loop(cond: Callable[..., Any], body: Callable[..., Any], state: Any)
     """The loop as one primitive, on what its functions close over, and the state."""
     leaves, structure = tree.flatten(state)
     arguments = tree.structure((state,))
-    step = Flattened(lambda state: (body(state), None), arguments, "while_loop")
+    step = Flattened(lambda state: (body(state), None), arguments, "while_loop", body)
     run, run_captured, specs = close_body(
         "while_loop", body, step, [spec_of(leaf) for leaf in leaves], (), structure
     )

@@ -355,8 +355,15 @@ def staged(function: Callable[..., Any], specs: Sequence[ArraySpec]) -> Procedur
 class Flattened:
     """A user's function of trees as one of flat arrays, which notes the structure of the result."""
 
-    def __init__(self, function: Callable[..., Any], structure: Any, what: str) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        structure: Any,
+        what: str,
+        user: Callable[..., Any] | None = None,
+    ) -> None:
         self.function = function
+        self.user = user or function  # whom messages are about
         self.structure = structure
         self.what = what
         self.out_structure: Any = None
@@ -368,7 +375,7 @@ class Flattened:
         found, self.out_structure = tree.flatten(out)
         for leaf in found:
             if not tree.is_array(leaf):
-                what = f"{self.what}: an output of {errors.describe(self.function)}"
+                what = f"{self.what}: an output of {errors.describe(self.user)}"
                 tree.check_array(leaf, what)
         return found
 

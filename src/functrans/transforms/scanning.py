@@ -90,8 +90,8 @@ def scan(
     if is_staging() or not known or steps == 0:
         try:
             return _staged_scan(f, leaves, structure, rows, row_structure, steps, reverse)
-        except errors.StagingError:
-            if not known or steps == 0:
+        except errors.StagingError:  # the body looks at values: perhaps they can be found
+            if steps == 0:
                 raise
     return _eager_scan(f, leaves, structure, rows, row_structure, steps, reverse)
 
@@ -219,7 +219,7 @@ def _staged_scan(
     arguments = tree.structure(
         (tree.unflatten(structure, leaves), tree.unflatten(row_structure, rows))
     )
-    step = Flattened(lambda carry, x: tuple(_pair(f(carry, x), f)), arguments, "scan")
+    step = Flattened(lambda carry, x: tuple(_pair(f(carry, x), f)), arguments, "scan", f)
     body, constants, specs = close_body(
         "scan",
         f,
