@@ -375,6 +375,21 @@ def test_reverse_mode_of_a_scan_stores_what_the_sweep_needs_and_nothing_else():
     np.testing.assert_allclose(graph(VECTOR), 0.5 ** np.arange(4, -1, -1))
 
 
+def test_a_value_that_the_sweep_needs_twice_is_stored_once():
+    def loss(c, xs):
+        def step(c, u):
+            v = np.exp(u)
+            return np.einsum("i,j->i", v, c) * np.einsum("i,i->i", c, v), None
+
+        return np.sum(ft.scan(step, c, xs)[0])
+
+    c, xs = np.ones(3), MATRIX
+    graph = ft.make_graph(ft.grad(loss))(c, xs)
+    forward = next(e for e in graph.equations if e.primitive.name == "scan")
+    assert len(forward.outputs) == 4  # the carry, v, and both factors
+    assert_trees_close(graph(c, xs), ft.grad(loss)(c, xs), **EXACT)
+
+
 def test_a_known_predicate_is_a_python_branch_in_a_graph_too():
     assert names_of(ft.make_graph(lambda x: ft.cond(True, np.sin, np.cos, x))(0.5)) == [
         "astype",
