@@ -19,6 +19,7 @@ from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.graph.graph import Graph, Variable
 from functrans.interpreters.batch import Batch
 from functrans.transforms.arguments import check_callable
+from functrans.transforms.calling import floating
 from functrans.transforms.leaves import (
     agree,
     bare,
@@ -30,7 +31,6 @@ from functrans.transforms.leaves import (
     lend,
     moves,
     select,
-    strong,
     tracked,
     ungrouped,
     zeros,
@@ -184,11 +184,7 @@ def _trace(mask: int, args: Any, params: Any) -> Any:
 def _pull(cotangents: Any, saved: Any) -> Any:
     # The branch runs again: only its operands were kept.
     active, args, branches = saved
-    given = [
-        zeros(strong(spec)) if cotangent is None else cotangent
-        for cotangent, spec in zip(cotangents, branches[0].outputs, strict=True)
-        if is_moving(spec)
-    ]
+    given = floating(cotangents, branches[0].outputs)
     return bare(branch(*args, *given, branches=tuple(each.pulled(active) for each in branches)))
 
 

@@ -24,7 +24,7 @@ from functrans.transforms.leaves import (
     is_moving,
     strong,
     tracked,
-    with_lanes,
+    with_lanes_where,
     zeros,
 )
 from functrans.transforms.procedures import Flattened
@@ -239,9 +239,7 @@ def _pull_tap(cotangents: Any, saved: Any) -> Any:
 
 def _batch_tap(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
     size, count = batch.size, params["count"]
-    every = [
-        arg if maps else with_lanes(arg, size) for arg, maps in zip(args, batched, strict=True)
-    ]
+    every = with_lanes_where(args, batched, (True,) * len(args), size)
 
     def over_lanes(function: Any) -> _Lanes:
         return _Lanes(function, (True,) * count, size)

@@ -69,3 +69,9 @@ def close_body(
             specs = (*carry, *found[len(carry) :])
             return procedure.cast(specs), captured, carry
         carry = [spec for spec in joint if spec is not None]
+
+
+def parts(values: Any, counts: tuple[int, int]) -> tuple[Any, Any, Any]:
+    """The arguments of a loop: two groups of these sizes, and the rest."""
+    first, second = counts[0], sum(counts)
+    return values[:first], values[first:second], values[second:]

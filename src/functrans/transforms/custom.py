@@ -31,6 +31,7 @@ from functrans.transforms.leaves import (
     is_staging,
     strong,
     tracked,
+    zero_tangent,
 )
 from functrans.transforms.procedures import Procedure, close, sweep_back
 
@@ -271,7 +272,7 @@ class _Form:
         for number, (k, cotangents) in enumerate(zip(self.free, found, strict=True)):
             argument = _Leaves(self.args[k])
             if cotangents is None:
-                results += map(_zero_like, argument.arrays)
+                results += map(zero_tangent, argument.arrays)
                 continue
             given, structure = tree.flatten(cotangents, is_leaf=lambda node: node is None)
             arrays = chosen(given, argument.flags) if len(given) == len(argument.flags) else given
@@ -313,14 +314,9 @@ def _matching(found: Sequence[Any], likes: Sequence[Any]) -> bool:
     )
 
 
-def _zero_like(like: Any) -> Any:
-    dtype = dtype_of(like)
-    return np.zeros(shape_of(like), dtype if dtype.kind in "fc" else float)[()]
-
-
 def _conform(found: Any, like: Any) -> Any:
     if found is None or dtype_of(like).kind not in "fc":
-        return _zero_like(like)
+        return zero_tangent(like)
     return cast(found, dtype_of(like))
 
 
@@ -419,7 +415,7 @@ def _push(args: Any, tangents: Any, params: Any) -> Any:
             "Use grad, vjp or jacrev, or give it a rule for forward mode by defjvp."
         )
     moved = [
-        _zero_like(value) if tangent is None else tangent
+        zero_tangent(value) if tangent is None else tangent
         for value, tangent in zip(args[n:], tangents[n:], strict=True)
     ]
     results = _closed(rules.push(*args[n:], *moved), (*args, *moved), rules)
@@ -443,7 +439,7 @@ def _trace(mask: int, args: Any, params: Any) -> Any:
     # The tangent is linear in the tangents: its transpose is the pullback, at zero or anywhere.
     with Tape(rules.form.custom.f) as tape:
         tangents = [
-            tape.leaf(_zero_like(value)) if mine else _zero_like(value)
+            tape.leaf(zero_tangent(value)) if mine else zero_tangent(value)
             for value, mine in zip(values, active, strict=True)
         ]
         results = rules.push(*values, *tangents)
@@ -459,7 +455,7 @@ def _trace(mask: int, args: Any, params: Any) -> Any:
 def _pull(cotangents: Any, saved: Any) -> Any:
     rules, active, residuals, likes = saved
     given = [
-        _zero_like(like) if cotangent is None else cotangent
+        zero_tangent(like) if cotangent is None else cotangent
         for cotangent, like in zip(cotangents, likes, strict=True)
     ]
     return bare(chosen(rules.backward(*residuals, *given), active))

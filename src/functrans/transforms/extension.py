@@ -13,7 +13,7 @@ from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, cast, dtype_of, is_inexact, shape_of
 from functrans.interpreters.tape import Tape
 from functrans.transforms.arguments import check_callable
-from functrans.transforms.leaves import bare, chosen, described, tracked
+from functrans.transforms.leaves import bare, chosen, described, tracked, zero_tangent
 from functrans.transforms.procedures import sweep_back
 
 
@@ -173,12 +173,12 @@ class _Rules:
         self._check_differentiable()
         if self.jvp is not None:
             given = [
-                _zeros_like(a) if t is None else t for a, t in zip(args, tangents, strict=True)
+                zero_tangent(a) if t is None else t for a, t in zip(args, tangents, strict=True)
             ]
             return self.result(self._tangents(outs, args, given, params))
         # J t is the transpose, applied to t, of the map from g to J^T g, which is linear.
         with Tape(self.vjp) as tape:
-            cotangents = [tape.leaf(_zeros_like(each)) for each in outs]
+            cotangents = [tape.leaf(zero_tangent(each)) for each in outs]
             found = self._cotangents(outs, args, cotangents, params)
         moving = [tangent is not None for tangent in tangents]
         return self.result(
@@ -202,7 +202,7 @@ class _Rules:
     def _pull(self, cotangent: Any, saved: Any) -> Any:
         active, outs, args, params = saved
         given = [
-            _zeros_like(out) if g is None else g
+            zero_tangent(out) if g is None else g
             for out, g in zip(outs, self.several(cotangent), strict=True)
         ]
         if self.vjp is not None:
@@ -210,7 +210,7 @@ class _Rules:
         # The tangent is linear in the tangents, so the pullback is its transpose, taken at zero.
         with Tape(self.jvp) as tape:
             tangents = [
-                tape.leaf(_zeros_like(arg)) if mine else _zeros_like(arg)
+                tape.leaf(zero_tangent(arg)) if mine else zero_tangent(arg)
                 for arg, mine in zip(args, active, strict=True)
             ]
             moved = self._tangents(outs, args, tangents, params)
@@ -240,7 +240,7 @@ class _Rules:
 
     def _matching(self, found: Any, like: Any, rule: str, what: str, of: str) -> Any:
         if found is None or not is_inexact(like):
-            return _zeros_like(like)
+            return zero_tangent(like)
         if not tree.is_array(found) or shape_of(found) != shape_of(like):
             shown = described(found) if tree.is_array(found) else type(found).__name__
             raise errors.RuleError(
@@ -249,7 +249,3 @@ class _Rules:
                 f"  {what} is {shown}"
             )
         return as_constant(cast(found, dtype_of(like)))
-
-
-def _zeros_like(like: Any) -> Any:
-    return np.zeros(shape_of(like), dtype_of(like) if is_inexact(like) else float)[()]

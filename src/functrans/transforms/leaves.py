@@ -15,7 +15,7 @@ import numpy as np
 from functrans.core import tree
 from functrans.core.dispatch import Tracer, running_interpreters
 from functrans.core.evaluate import as_constant
-from functrans.core.shapes import ArraySpec, cast, shape_of, spec_of
+from functrans.core.shapes import ArraySpec, cast, dtype_of, shape_of, spec_of
 from functrans.interpreters.batch import BatchTracer
 from functrans.interpreters.stage import Stage, StageTracer, TangentStage
 
@@ -111,6 +111,12 @@ def zeros(spec: ArraySpec) -> Any:
     return np.zeros(spec.shape, spec.dtype)[()]
 
 
+def zero_tangent(like: Any) -> Any:
+    """Zeros for the tangent or cotangent of a value; floating ones, if it is an integer."""
+    dtype = dtype_of(like)
+    return np.zeros(shape_of(like), dtype if dtype.kind in "fc" else float)[()]
+
+
 def bare(cotangents: Sequence[Any]) -> Any:
     """Cotangents as a `pull` returns them: a tuple, or the only one."""
     return cotangents[0] if len(cotangents) == 1 else tuple(cotangents)
@@ -175,6 +181,16 @@ def spread(flags: Flags, step: Callable[[Flags], Flags]) -> Flags:
 def with_lanes(value: Any, size: int) -> Any:
     """The same value in every lane."""
     return np.broadcast_to(value, (size, *shape_of(value)))
+
+
+def with_lanes_where(
+    values: Sequence[Any], mapped: Sequence[bool], wanted: Sequence[bool], size: int
+) -> list[Any]:
+    """All values, the wanted ones with lanes, whether they had them or not."""
+    return [
+        with_lanes(value, size) if want and not maps else value
+        for value, maps, want in zip(values, mapped, wanted, strict=True)
+    ]
 
 
 def lend(mask: Any, value: Any) -> Any:

@@ -20,7 +20,7 @@ from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.interpreters.batch import Batch
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.calling import Pullback, call, floating
-from functrans.transforms.carries import check_carry, close_body, owned
+from functrans.transforms.carries import check_carry, close_body, owned, parts
 from functrans.transforms.leaves import (
     agree,
     bare,
@@ -40,7 +40,7 @@ from functrans.transforms.leaves import (
     strong,
     tracked,
     ungrouped,
-    with_lanes,
+    with_lanes_where,
 )
 from functrans.transforms.procedures import Flattened, Procedure, close, staged
 from functrans.transforms.scanning import scan
@@ -180,13 +180,8 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
 # The primitive: loop(*test_constants, *body_constants, *state, test=, body=, counts=).
 
 
-def _parts(values: Any, counts: tuple[int, int]) -> tuple[Any, Any, Any]:
-    first, second = counts[0], sum(counts)
-    return values[:first], values[first:second], values[second:]
-
-
 def _impl(*args: Any, test: Procedure, body: Procedure, counts: tuple[int, int]) -> Any:
-    test_constants, body_constants, state = _parts(args, counts)
+    test_constants, body_constants, state = parts(args, counts)
     while True:
         lanes = lanes_of(test(*test_constants, *state)[0])
         if not agree(lanes):
@@ -199,7 +194,7 @@ def _impl(*args: Any, test: Procedure, body: Procedure, counts: tuple[int, int])
 
 def _unrolled(*args: Any, test: Procedure, body: Procedure, counts: tuple[int, int]) -> list[Any]:
     """The same with Python's own test: lanes that disagree part."""
-    test_constants, body_constants, state = _parts(args, counts)
+    test_constants, body_constants, state = parts(args, counts)
     while concrete(test(*test_constants, *state)[0]):
         state = body(*body_constants, *state)
     return list(state)
@@ -245,15 +240,15 @@ def _pull(cotangents: Any, saved: Any) -> Any:
 
 def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
     test, body, counts = params["test"], params["body"], params["counts"]
-    test_constants, body_constants, state = _parts(args, counts)
-    test_mapped, body_mapped, state_mapped = _parts(batched, counts)
+    test_constants, body_constants, state = parts(args, counts)
+    test_mapped, body_mapped, state_mapped = parts(batched, counts)
     carried = spread(state_mapped, lambda flags: body.batched(body_mapped + flags, batch)[1])
     size = batch.size
     if test.batched(test_mapped + carried, batch)[1] == (True,):
         every = (True,) * len(state)
-        state = _mapped_state(state, state_mapped, every, size)
+        state = with_lanes_where(state, state_mapped, every, size)
         return _batch_parting(test_constants, body_constants, state, batched, batch, params)
-    state = _mapped_state(state, state_mapped, carried, size)
+    state = with_lanes_where(state, state_mapped, carried, size)
     results = loop(
         *test_constants,
         *body_constants,
@@ -262,14 +257,7 @@ def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
         body=body.batched(body_mapped + carried, batch, carried)[0],
         counts=counts,
     )
-    return _mapped_state(results, carried, (True,) * len(state), size)
-
-
-def _mapped_state(state: Any, mapped: Any, wanted: Any, size: int) -> list[Any]:
-    return [
-        with_lanes(value, size) if want and not maps else value
-        for value, maps, want in zip(state, mapped, wanted, strict=True)
-    ]
+    return with_lanes_where(results, carried, (True,) * len(state), size)
 
 
 def _batch_parting(
@@ -277,7 +265,7 @@ def _batch_parting(
 ) -> Any:
     """Lanes that are done keep their state; they go on with what they borrow from the others."""
     counts = params["counts"]
-    test_mapped, body_mapped, _ = _parts(batched, counts)
+    test_mapped, body_mapped, _ = parts(batched, counts)
     every = (True,) * len(state)
     test = params["test"].batched(test_mapped + every, batch, masked=True)[0]
     body = params["body"].batched(body_mapped + every, batch, every, masked=True)[0]
@@ -287,7 +275,7 @@ def _batch_parting(
         return [np.any(test(*leaves)[0])]
 
     def step(*leaves: Any) -> list[Any]:
-        tested, constants, state = _parts(leaves, counts)
+        tested, constants, state = parts(leaves, counts)
         active = test(*tested, *state)[0]
         lent = [
             lend(active, leaf) if maps else leaf

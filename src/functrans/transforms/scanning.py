@@ -18,7 +18,7 @@ from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import ArraySpec, shape_of, spec_of
 from functrans.interpreters.batch import Batch
 from functrans.transforms.arguments import check_callable, flatten_argument, unflatten_argument
-from functrans.transforms.carries import check_carry, close_body, owned
+from functrans.transforms.carries import check_carry, close_body, owned, parts
 from functrans.transforms.leaves import (
     bare,
     chosen,
@@ -33,7 +33,7 @@ from functrans.transforms.leaves import (
     strong,
     tracked,
     ungrouped,
-    with_lanes,
+    with_lanes_where,
     zeros,
 )
 from functrans.transforms.procedures import Flattened, Procedure, staged
@@ -89,7 +89,8 @@ def scan(
     known = all(map(is_known, (*leaves, *rows)))
     if is_staging() or not known or steps == 0:
         try:
-            return _staged_scan(f, leaves, structure, rows, row_structure, steps, reverse)
+            settings = {"length": steps, "reverse": bool(reverse), "unroll": int(unroll)}
+            return _staged_scan(f, leaves, structure, rows, row_structure, settings)
         except errors.StagingError:  # the body looks at values: perhaps they can be found
             if steps == 0:
                 raise
@@ -213,8 +214,7 @@ def _staged_scan(
     structure: Any,
     rows: list[Any],
     row_structure: Any,
-    steps: int,
-    reverse: bool,
+    settings: dict[str, Any],
 ) -> Any:
     arguments = tree.structure(
         (tree.unflatten(structure, leaves), tree.unflatten(row_structure, rows))
@@ -234,25 +234,19 @@ def _staged_scan(
         *rows,
         body=body,
         counts=(len(constants), len(leaves)),
-        length=steps,
-        reverse=bool(reverse),
+        **settings,
     )
     carry, ys = step.rebuild(results)
     return carry, ys
 
 
-# The primitive: along(*constants, *carry, *rows, body=, counts=, length=, reverse=).
-
-
-def _parts(values: Any, counts: tuple[int, int]) -> tuple[Any, Any, Any]:
-    first, second = counts[0], sum(counts)
-    return values[:first], values[first:second], values[second:]
+# The primitive: along(*constants, *carry, *rows, body=, counts=, length=, reverse=, unroll=).
 
 
 def _impl(
-    *args: Any, body: Procedure, counts: tuple[int, int], length: int, reverse: bool
+    *args: Any, body: Procedure, counts: tuple[int, int], length: int, reverse: bool, unroll: int
 ) -> tuple[Any, ...]:
-    constants, carry, rows = _parts(args, counts)
+    constants, carry, rows = parts(args, counts)
     columns: list[list[Any]] = [[] for _ in body.outputs[len(carry) :]]
     for k in range(length - 1, -1, -1) if reverse else range(length):
         results = body(*constants, *carry, *(row[k] for row in rows))
@@ -279,7 +273,7 @@ def _shape(specs: Any, params: Any) -> Any:
 
 def _push(args: Any, tangents: Any, params: Any) -> Any:
     body, counts = params["body"], params["counts"]
-    constants, carry, rows = _parts(moves(tangents), counts)
+    constants, carry, rows = parts(moves(tangents), counts)
     n = counts[1]
     carried = spread(carry, lambda flags: body.moved(constants + flags + rows)[:n])
     groups = (constants, carried, rows)
@@ -295,8 +289,8 @@ def _push(args: Any, tangents: Any, params: Any) -> Any:
 
 def _trace(mask: int, args: Any, params: Any) -> Any:
     body, counts = params["body"], params["counts"]
-    constants, carry, _ = _parts(args, counts)
-    active = _parts(tracked(mask, len(args)), counts)
+    constants, carry, _ = parts(args, counts)
+    active = parts(tracked(mask, len(args)), counts)
     c, n = len(constants), len(carry)
     passing = range(c, c + n)
     carried = spread(
@@ -369,6 +363,7 @@ def _pull(cotangents: Any, saved: Any) -> Any:
         counts=(len(constants), a + b),
         length=length,
         reverse=not params["reverse"],
+        unroll=params["unroll"],
     )
     from_carry = iter(results[a : a + b])
     back = [next(from_carry) if flag else None for flag in carried]
@@ -377,18 +372,15 @@ def _pull(cotangents: Any, saved: Any) -> Any:
 
 def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
     body, counts = params["body"], params["counts"]
-    constants, carry, rows = _parts(args, counts)
-    mapped = _parts(batched, counts)
+    constants, carry, rows = parts(args, counts)
+    mapped = parts(batched, counts)
     n = len(carry)
     carried = spread(
         mapped[1], lambda flags: body.batched(mapped[0] + flags + mapped[2], batch)[1][:n]
     )
     flags = mapped[0] + carried + mapped[2]
     outs = carried + (True,) * (len(body.outputs) - n)
-    started = [
-        with_lanes(value, batch.size) if want and not maps else value
-        for value, maps, want in zip(carry, mapped[1], carried, strict=True)
-    ]
+    started = with_lanes_where(carry, mapped[1], carried, batch.size)
     # The axis to go along comes first, the lanes second.
     turned = [
         np.swapaxes(row, 0, 1) if maps else row for row, maps in zip(rows, mapped[2], strict=True)
@@ -399,10 +391,7 @@ def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
         *turned,
         **{**params, "body": body.batched(flags, batch, outs)[0]},
     )
-    finals = [
-        value if maps else with_lanes(value, batch.size)
-        for value, maps in zip(results[:n], carried, strict=True)
-    ]
+    finals = with_lanes_where(results[:n], carried, (True,) * n, batch.size)
     return [*finals, *(np.swapaxes(ys, 0, 1) for ys in results[n:])]
 
 
