@@ -37,7 +37,23 @@ from functrans.transforms.staging import eval_shape, make_graph
 from functrans.tree import ravel_pytree
 
 if TYPE_CHECKING:
+    from functrans import checkpoint_policies as checkpoint_policies
     from functrans import random as random
+    from functrans.transforms.associative import associative_scan as associative_scan
+    from functrans.transforms.branching import cond as cond
+    from functrans.transforms.branching import switch as switch
+    from functrans.transforms.callbacks import pure_callback as pure_callback
+    from functrans.transforms.callbacks import tap as tap
+    from functrans.transforms.checkpointing import checkpoint as checkpoint
+    from functrans.transforms.checkpointing import checkpoint_name as checkpoint_name
+    from functrans.transforms.checkpointing import remat as remat
+    from functrans.transforms.custom import custom_jvp as custom_jvp
+    from functrans.transforms.custom import custom_vjp as custom_vjp
+    from functrans.transforms.extension import define_primitive as define_primitive
+    from functrans.transforms.loops import fori_loop as fori_loop
+    from functrans.transforms.loops import while_loop as while_loop
+    from functrans.transforms.mapping import map as map
+    from functrans.transforms.scanning import scan as scan
 
 __version__ = "0.1.0"
 
@@ -45,20 +61,52 @@ _keep_freed_memory()
 _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 
 
+# What is imported when it is first used, so that `import functrans` stays fast, and where it is.
+_LATER = {
+    "associative_scan": "associative",
+    "checkpoint": "checkpointing",
+    "checkpoint_name": "checkpointing",
+    "cond": "branching",
+    "custom_jvp": "custom",
+    "custom_vjp": "custom",
+    "define_primitive": "extension",
+    "fori_loop": "loops",
+    "map": "mapping",
+    "pure_callback": "callbacks",
+    "remat": "checkpointing",
+    "scan": "scanning",
+    "switch": "branching",
+    "tap": "callbacks",
+    "while_loop": "loops",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """`functrans.random` is imported when it is first used."""
-    if name != "random":
+    if name in ("checkpoint_policies", "random"):
+        return import_module(f"functrans.{name}")
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("functrans.random")
+    value = getattr(import_module(f"functrans.transforms.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 __all__ = [
     "ArraySpec",
     "Graph",
     "all_gather",
+    "associative_scan",
     "axis_index",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "cond",
+    "custom_jvp",
+    "custom_vjp",
+    "define_primitive",
     "errors",
     "eval_shape",
+    "fori_loop",
     "grad",
     "hessian",
     "hvp",
@@ -69,15 +117,22 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "make_graph",
+    "map",
     "numpy",
     "pmax",
     "pmean",
     "pmin",
     "psum",
+    "pure_callback",
     "ravel_pytree",
+    "remat",
+    "scan",
     "stop_gradient",
+    "switch",
+    "tap",
     "tree",
     "value_and_grad",
     "vjp",
     "vmap",
+    "while_loop",
 ]

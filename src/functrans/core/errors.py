@@ -104,6 +104,22 @@ class LinearityError(FunctransError, ValueError):
     """`linear_transpose` of a function that is not linear."""
 
 
+class CarryError(FunctransError, TypeError):
+    """A loop whose body returns another structure, shape or dtype than it was given."""
+
+
+class BranchError(FunctransError, TypeError):
+    """Branches that return different structures, shapes or dtypes."""
+
+
+class RuleError(FunctransError, TypeError):
+    """A user's own rule, or callback, that returns other values than those it is to return."""
+
+
+class ClosureError(FunctransError, TypeError):
+    """A function with a rule of its own that depends on traced values beside its arguments."""
+
+
 class DerivativeWarning(UserWarning):
     """A derivative is lost: `float(x)` of a value that is being differentiated."""
 

@@ -108,3 +108,42 @@ class Collective(Primitive):
     __slots__ = ("collect",)
 
     collect: Rule
+
+
+class HigherOrder(Primitive):
+    """A primitive whose parameters hold functions, such as a loop; it returns a tuple.
+
+    Its result and what a derivative needs come from one run, so it has other slots:
+
+    push(args, tangents, params)     (outs, tangents): both in forward mode
+    trace(mask, args, params)        (outs, pull, saved), with pull as `vjp` gives it, or None
+    batch(args, batched, batch, params)
+                                     the results, all with the lanes of `batch` as first axis
+    runs(args)                       whether `impl` may be called on these arguments as they are,
+                                     traced or not, so that each interpreter sees what it does inside
+
+    The results' cotangents reach `pull` as a list, in which None stands for zero.
+    """
+
+    __slots__ = ("push", "runs", "trace")
+
+    def __init__(
+        self,
+        name: str,
+        impl: Rule,
+        *,
+        push: Rule,
+        trace: Rule,
+        batch: Rule,
+        shape: Rule,
+        runs: Callable[[tuple[Any, ...]], bool] = lambda args: False,
+    ) -> None:
+        super().__init__(name, impl, batch=batch, shape=shape, outputs=1)
+        self.push = push
+        self.trace = trace
+        self.runs = runs
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        if self.runs(args):
+            return self.impl(*args, **params)
+        return super().__call__(*args, **params)

@@ -118,7 +118,7 @@ class Graph:
             )
         environment: dict[Variable, Any] = dict(self.constants)
         for k, (variable, leaf) in enumerate(zip(self.inputs, leaves, strict=True)):
-            environment[variable] = _fitting(leaf, variable.spec, k)
+            environment[variable] = fitting(leaf, variable.spec, k)
         run_equations(self.equations, environment)
         results = []
         for variable in self.outputs:
@@ -188,7 +188,7 @@ class Graph:
             use(variable, "the outputs")
 
 
-def _fitting(value: Any, spec: ArraySpec, position: int) -> Any:
+def fitting(value: Any, spec: ArraySpec, position: int) -> Any:
     """The value as an input of this spec; weak and strong scalars of one dtype stand for each other."""
     if not tree.is_array(value) or shape_of(value) != spec.shape:
         found = spec_of(value) if tree.is_array(value) else type(value).__name__

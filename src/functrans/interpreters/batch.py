@@ -18,7 +18,7 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import DETAIL, Interpreter, concrete
 from functrans.core.evaluate import as_constant, compute
-from functrans.core.primitive import Collective
+from functrans.core.primitive import Collective, HigherOrder
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import ArrayTracer
 
@@ -100,7 +100,10 @@ class Batch(Interpreter):
         if type(primitive) is Collective and params["axis_name"] == self.axis_name:
             self.require_all_lanes(primitive.name)
             return primitive.collect(values[0])
-        out = primitive.batch(primitive, tuple(values), tuple(batched), self.size, params)
+        if type(primitive) is HigherOrder:
+            out = primitive.batch(tuple(values), tuple(batched), self, params)
+        else:
+            out = primitive.batch(primitive, tuple(values), tuple(batched), self.size, params)
         if primitive.outputs:
             return tuple(BatchTracer(self, as_constant(each)) for each in out)
         return BatchTracer(self, as_constant(out))

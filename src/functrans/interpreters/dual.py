@@ -6,6 +6,7 @@ from typing import Any
 
 from functrans.core.dispatch import DETAIL, Interpreter
 from functrans.core.evaluate import as_constant, compute, open_array
+from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import conform, dtype_of
 from functrans.core.tracer import ConcreteTracer
 
@@ -48,6 +49,8 @@ class Dual(Interpreter):
             else:
                 values.append(as_constant(arg))
                 tangents.append(None)
+        if type(primitive) is HigherOrder:
+            return tuple(map(self._result, *primitive.push(tuple(values), tuple(tangents), params)))
         out = compute(primitive, *values, **params)
         if primitive.jvp is None:
             return open_array(out)  # open to assignments of traced values

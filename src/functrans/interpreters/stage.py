@@ -115,12 +115,18 @@ class Stage(Interpreter):
         raise errors.StagingError(
             f"the value of a traced array ({tracer.spec}) is not known while a function is staged "
             f"to a graph, at {errors.user_location()}. A Python `if` or `while`, float(x), int(x), "
-            "x.item(), range(n) and boolean masks need it. Use np.where (or np.select, np.clip) in "
-            "place of the branch, make the loop's length a plain number, or pass the value from "
-            "outside by closing over it."
+            "x.item(), range(n) and boolean masks need it. Use np.where (or np.select, np.clip) or "
+            "functrans.cond in place of the branch, functrans.while_loop or functrans.scan in place of "
+            "the loop, or pass the value from outside by closing over it."
         )
 
     def finish(self, outputs: list[Any], **names: Any) -> Graph:
         """The graph, with these values as outputs."""
         variables = [self.variable_of(value) for value in outputs]
         return Graph(self.inputs, self.constants, self.equations, variables, **names)
+
+
+class TangentStage(Stage):
+    """Writes down what happens to tangents only, beside primal values that are known."""
+
+    __slots__ = ()

@@ -19,6 +19,7 @@ import numpy as np
 from functrans.core.accumulate import Accumulator, Deposit, accumulate
 from functrans.core.dispatch import DETAIL, Interpreter, escape_error
 from functrans.core.evaluate import as_constant, captured, compute, kept, open_array
+from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import dtype_of, fit, shape_of
 from functrans.core.tracer import ConcreteTracer
 
@@ -148,6 +149,11 @@ class Tape(Interpreter):
             else:
                 values[k] = kept(arg)
             bit <<= 1
+        if type(primitive) is HigherOrder:
+            out, pull, saved = primitive.trace(mask, tuple(values), params)
+            if pull is None:
+                return tuple(map(self._constant, out))
+            return self._outputs(out, pull, saved, ours, parents)
         # At the bottom of the stack nothing else is traced.
         if self.bottom:
             out = primitive.impl(*values, **params)

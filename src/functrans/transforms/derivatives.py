@@ -12,7 +12,7 @@ from functrans.core.dispatch import Tracer
 from functrans.core.evaluate import as_constant, captured, kept
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
 from functrans.interpreters.dual import Dual, DualTracer
-from functrans.interpreters.stage import Stage, StageTracer
+from functrans.interpreters.stage import Stage, StageTracer, TangentStage
 from functrans.interpreters.tape import Tape, TapeTracer, sweep
 from functrans.ops import structure as structure_ops
 from functrans.transforms.arguments import (
@@ -443,7 +443,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         check_inexact(primal, tree.leaves(primal), k, "linearize")
     # Tangents are staged one level below the dual numbers: primal values are computed, operations
     # on tangents are written down.
-    with Stage(f) as stage, Dual(f) as dual:
+    with TangentStage(f) as stage, Dual(f) as dual:
         tracers = [
             DualTracer(dual, captured(leaf), stage.input(ArraySpec(shape_of(leaf), dtype_of(leaf))))
             for leaf in leaves

@@ -1,0 +1,218 @@
+"""cond and switch: branches that a graph can hold.
+
+Where the index is known they are Python's `if`. Where it is not, because a function is being staged, or
+where the lanes of a `vmap` disagree, the branches become procedures, and `switch` one primitive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors
+from functrans.core.dispatch import concrete
+from functrans.core.evaluate import compute
+from functrans.core.primitive import HigherOrder
+from functrans.core.shapes import dtype_of, shape_of, spec_of
+from functrans.graph.graph import Graph, Variable
+from functrans.interpreters.batch import Batch
+from functrans.transforms.arguments import check_callable
+from functrans.transforms.calling import floating
+from functrans.transforms.leaves import (
+    agree,
+    bare,
+    common_spec,
+    flat,
+    grouped,
+    is_moving,
+    lanes_of,
+    lend,
+    moves,
+    select,
+    tracked,
+    ungrouped,
+    zeros,
+)
+from functrans.transforms.procedures import Flattened, Procedure, close, staged
+
+
+def cond(
+    pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any
+) -> Any:
+    """`true_fn(*operands) if pred else false_fn(*operands)`, also where `pred` is not yet known.
+
+    Outside of staging this is Python's `if`. In a graph it is one equation that carries both
+    branches, which must then return the same structure, shapes and dtypes. Under `vmap`, lanes may
+    choose differently: a branch sees only lanes that chose it. Branches may close over traced values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import cond, grad, make_graph, vmap
+    >>> def root(x):
+    ...     return cond(x > 0, np.sqrt, lambda x: 0.0 * x, x)
+    >>> vmap(grad(root))(np.array([4.0, -1.0]))
+    array([0.25, 0.  ])
+    >>> float(make_graph(root)(1.0)(9.0))
+    3.0
+    """
+    check_callable(true_fn, "cond")
+    check_callable(false_fn, "cond")
+    if type(pred) is bool or type(pred) is np.bool_:
+        return (true_fn if pred else false_fn)(*operands)
+    _check_scalar(pred, "cond: the predicate")
+    return _choose(np.not_equal(pred, 0), (false_fn, true_fn), operands, "cond")
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """`branches[index](*operands)`, also where `index` is not yet known; see `cond`.
+
+    An index out of range means the first branch, or the last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import switch, vmap
+    >>> powers = [lambda x: x, lambda x: x**2, lambda x: x**3]
+    >>> vmap(lambda i, x: switch(i, powers, x))(np.arange(3), np.full(3, 2.0))
+    array([2., 4., 8.])
+    """
+    branches = tuple(branches)
+    if not branches:
+        raise errors.OptionError("switch needs at least one branch.")
+    for branch in branches:
+        check_callable(branch, "switch")
+    if type(index) is int:
+        return branches[min(max(index, 0), len(branches) - 1)](*operands)
+    _check_scalar(index, "switch: the index")
+    if dtype_of(index).kind not in "iub":
+        raise errors.InputTypeError(
+            f"switch: the index has dtype {dtype_of(index)}; it must be an integer."
+        )
+    return _choose(np.clip(index, 0, len(branches) - 1), branches, operands, "switch")
+
+
+def _check_scalar(value: Any, what: str) -> None:
+    flat(value, what)
+    if shape_of(value) != ():
+        raise errors.InputTypeError(
+            f"{what} has shape {shape_of(value)}; it must be one number. Use np.where to choose entry "
+            "by entry, or vmap."
+        )
+
+
+def _choose(index: Any, branches: Sequence[Callable[..., Any]], operands: Any, name: str) -> Any:
+    lanes = lanes_of(index)
+    if agree(lanes):
+        return branches[int(lanes.flat[0])](*operands)
+    leaves, structure = flat(operands, f"{name}: an operand")
+    flattened = [Flattened(branch, structure, name) for branch in branches]
+    try:
+        procedures, captured = _closed(flattened, [spec_of(leaf) for leaf in leaves])
+    except errors.StagingError as error:
+        # A branch looks at values: ask for that of the index, and let the lanes of the vmap part.
+        try:
+            number = int(concrete(index))
+        except errors.StagingError:
+            raise error from None
+        return branches[number](*operands)
+    alike = _alike(procedures, flattened, name)
+    results = branch(index.astype(np.int64), *captured, *leaves, branches=alike)
+    return flattened[0].rebuild(results)
+
+
+def _closed(functions: Sequence[Any], specs: Any) -> tuple[list[Procedure], list[Any]]:
+    """Procedures of the same inputs: what any of the functions closes over comes first."""
+    found = [close(function, specs) for function in functions]
+    everything = [value for _, captured in found for value in captured]
+    procedures = []
+    start = 0
+    for procedure, captured in found:
+        graph = procedure.graph
+        inputs = [Variable(spec_of(value)) for value in everything]
+        inputs[start : start + len(captured)] = graph.inputs[: len(captured)]
+        inputs += graph.inputs[len(captured) :]
+        procedures.append(Procedure(Graph(inputs, graph.constants, graph.equations, graph.outputs)))
+        start += len(captured)
+    return procedures, everything
+
+
+def _alike(procedures: list[Procedure], functions: list[Any], name: str) -> tuple[Procedure, ...]:
+    """The branches with outputs of the same specs; a Python scalar takes the other's dtype."""
+    first, specs = functions[0], procedures[0].outputs
+    for function, procedure in zip(functions[1:], procedures[1:], strict=True):
+        joint = []
+        if function.out_structure == first.out_structure:
+            joint = list(map(common_spec, specs, procedure.outputs))
+        if function.out_structure != first.out_structure or None in joint:
+            raise errors.BranchError(
+                f"{name}: the branches return different values, at {errors.user_location()}.\n"
+                f"  {errors.describe(first.function)} returns {first.describe(procedures[0].outputs)}\n"
+                f"  {errors.describe(function.function)} returns {function.describe(procedure.outputs)}\n"
+                "Return the same structure, shapes and dtypes from each."
+            )
+        specs = tuple(spec for spec in joint if spec is not None)
+    return tuple(procedure.cast(specs) for procedure in procedures)
+
+
+# The primitive: branch(index, *operands, branches=...), with an index in range.
+
+
+def _impl(index: Any, *operands: Any, branches: tuple[Procedure, ...]) -> Any:
+    return tuple(branches[int(concrete(index))](*operands))
+
+
+def _push(args: Any, tangents: Any, params: Any) -> Any:
+    (index, *operands), branches = args, params["branches"]
+    moving = moves(tangents[1:])
+    wanted = tuple(map(any, zip(*(each.moved(moving) for each in branches), strict=True)))
+    pushed = tuple(each.pushed((moving,), (wanted,)) for each in branches)
+    leaves = grouped(operands, tangents[1:], (moving,))
+    return ungrouped(compute(branch, index, *leaves, branches=pushed), (wanted,))
+
+
+def _trace(mask: int, args: Any, params: Any) -> Any:
+    outs = compute(branch, *args, **params)
+    branches = params["branches"]
+    if not any(map(is_moving, branches[0].outputs)):
+        return outs, None, None
+    return outs, _pull, (tracked(mask, len(args))[1:], args, branches)
+
+
+def _pull(cotangents: Any, saved: Any) -> Any:
+    # The branch runs again: only its operands were kept.
+    active, args, branches = saved
+    given = floating(cotangents, branches[0].outputs)
+    return bare(branch(*args, *given, branches=tuple(each.pulled(active) for each in branches)))
+
+
+def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
+    (index, *operands), mapped, branches = args, batched[1:], params["branches"]
+    every = (True,) * len(branches[0].outputs)
+    if not batched[0]:
+        inner = tuple(each.batched(mapped, batch, every)[0] for each in branches)
+        return branch(index, *operands, branches=inner)
+    results: Any = None
+    for k, each in enumerate(branches):
+        lanes = np.equal(index, k)
+        run = each.batched(mapped, batch, every, masked=True)[0]
+        idle = staged(lambda *_, run=run: [zeros(spec) for spec in run.outputs], run.inputs)
+        lent = [lend(lanes, v) if maps else v for v, maps in zip(operands, mapped, strict=True)]
+        found = branch(np.any(lanes).astype(np.int64), *lent, branches=(idle, run))
+        if results is not None:
+            found = [select(lanes, *pair) for pair in zip(found, results, strict=True)]
+        results = found
+    return results
+
+
+branch = HigherOrder(
+    "switch",
+    _impl,
+    push=_push,
+    trace=_trace,
+    batch=_batch,
+    shape=lambda specs, params: params["branches"][0].outputs,
+    runs=lambda args: agree(lanes_of(args[0])),
+)

@@ -1,0 +1,262 @@
+"""pure_callback and tap: Python functions that are called with plain values, whatever is going on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.evaluate import compute
+from functrans.core.primitive import HigherOrder
+from functrans.core.shapes import ArraySpec, spec_of
+from functrans.interpreters.batch import Batch
+from functrans.transforms.arguments import check_callable, guarded
+from functrans.transforms.leaves import (
+    bare,
+    chosen,
+    common_spec,
+    described,
+    fitted,
+    flat,
+    is_known,
+    is_moving,
+    strong,
+    tracked,
+    with_lanes_where,
+    zeros,
+)
+from functrans.transforms.procedures import Flattened
+
+
+def pure_callback(f: Callable[..., Any], result_shape: Any, *args: Any) -> Any:
+    """f(*args) for code that must not be traced: it gets plain arrays, also when a graph runs.
+
+    It has no derivative, and asking for one is an error: use `custom_jvp`, `custom_vjp` or
+    `define_primitive` to give it one, or `stop_gradient` on the arguments. Under `vmap` it is called
+    once for every lane.
+
+    Parameters
+    ----------
+    f : callable
+        A function of plain arrays without side effects: how often it is called is not specified.
+    result_shape : pytree of ArraySpec
+        The structure, shapes and dtypes of its result.
+    *args
+        Pytrees of arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import ArraySpec, pure_callback, vmap
+    >>> digits = lambda x: len(str(int(x)))
+    >>> vmap(lambda x: pure_callback(digits, ArraySpec((), int), x))(np.array([7, 12345]))
+    array([1, 5])
+    """
+    check_callable(f, "pure_callback")
+    specs, out_structure = tree.flatten(result_shape)
+    for spec in specs:
+        if not isinstance(spec, ArraySpec) and not tree.is_array(spec):
+            raise errors.InputTypeError(
+                "pure_callback: result_shape must be an ArraySpec, or a pytree of them, not "
+                f"{type(spec).__name__}."
+            )
+    leaves, structure = flat(args, "pure_callback: an argument")
+    function = Flattened(f, structure, "pure_callback")
+    expected = tuple(strong(spec_of(spec)) for spec in specs)
+    results = callback(
+        *leaves, function=_Checked(function, expected, out_structure), specs=expected
+    )
+    return tree.unflatten(out_structure, results)
+
+
+class _Checked:
+    """A callback that gives what it promised."""
+
+    def __init__(self, function: Flattened, specs: Any, structure: Any) -> None:
+        self.function = function
+        self.specs = specs
+        self.structure = structure
+
+    def __repr__(self) -> str:
+        return getattr(self.function.function, "__name__", "f")
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        found = self.function(*map(guarded, leaves))
+        fits = self.function.out_structure == self.structure and all(
+            common_spec(spec_of(value), spec) == spec
+            for value, spec in zip(found, self.specs, strict=True)
+        )
+        if not fits:
+            raise errors.RuleError(
+                f"pure_callback: {errors.describe(self.function.function)} does not return what "
+                "result_shape says.\n"
+                f"  result_shape is  {tree.unflatten(self.structure, self.specs)}\n"
+                f"  it returned      {described(self.function.rebuild(found))}"
+            )
+        return [fitted(value, spec) for value, spec in zip(found, self.specs, strict=True)]
+
+
+class _Lanes:
+    """A function of flat arrays, called for each lane."""
+
+    def __init__(self, function: Any, batched: Any, size: int) -> None:
+        self.function = function
+        self.batched = batched
+        self.size = size
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        lanes = [
+            self.function(
+                *(
+                    leaf[k] if maps else leaf
+                    for leaf, maps in zip(leaves, self.batched, strict=True)
+                )
+            )
+            for k in range(self.size)
+        ]
+        return [np.stack(each) for each in zip(*lanes, strict=True)]
+
+
+def _no_derivative(function: Any, specs: Any) -> None:
+    if any(map(is_moving, specs)):
+        raise errors.MissingRuleError(
+            f"pure_callback has no derivative, at {errors.user_location()}: {function!r} is not traced. "
+            "Wrap the call in a function with custom_jvp or custom_vjp, or put stop_gradient around its "
+            "arguments to take it as a constant."
+        )
+
+
+def _push_callback(args: Any, tangents: Any, params: Any) -> Any:
+    _no_derivative(**params)
+    outs = compute(callback, *args, **params)
+    return outs, (None,) * len(outs)
+
+
+def _trace_callback(mask: int, args: Any, params: Any) -> Any:
+    _no_derivative(**params)
+    return compute(callback, *args, **params), None, None
+
+
+def _batch_callback(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
+    specs = tuple(ArraySpec((batch.size, *spec.shape), spec.dtype) for spec in params["specs"])
+    return callback(*args, function=_Lanes(params["function"], batched, batch.size), specs=specs)
+
+
+callback = HigherOrder(
+    "pure_callback",
+    lambda *args, function, specs: tuple(function(*args)),
+    push=_push_callback,
+    trace=_trace_callback,
+    batch=_batch_callback,
+    shape=lambda specs, params: params["specs"],
+)
+
+
+def tap(x: Any, fn: Callable[[Any], Any], backward: Callable[[Any], Any] | None = None) -> Any:
+    """The same values; `fn` is called with them, and in the backward sweep with their cotangents.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+    fn : callable
+        fn(x), with plain values; what it returns is ignored. Under `vmap` it is called for each lane,
+        and in a graph whenever that runs.
+    backward : callable, optional
+        Called with the cotangents in place of `fn`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import grad, tap
+    >>> seen = []
+    >>> gradient = grad(lambda x: tap(x**2, seen.append) * 3.0)(5.0)
+    >>> [float(value) for value in seen]
+    [25.0, 3.0]
+    """
+    check_callable(fn, "tap")
+    if backward is not None:
+        check_callable(backward, "tap")
+    leaves, structure = flat(x, "tap: a value")
+    results = tapped(
+        *leaves,
+        forward=_Tapped(fn, structure),
+        backward=_Tapped(backward or fn, structure),
+        count=len(leaves),
+    )
+    return tree.unflatten(structure, results)
+
+
+class _Tapped:
+    """A user's function of a tree, as one of flat arrays that returns them."""
+
+    def __init__(self, function: Any, structure: Any) -> None:
+        self.function = function
+        self.structure = structure
+
+    def __repr__(self) -> str:
+        return getattr(self.function, "__name__", "f")
+
+    def __call__(self, *leaves: Any) -> tuple[Any, ...]:
+        self.function(tree.unflatten(self.structure, map(guarded, leaves)))
+        return leaves
+
+
+# tapped(*leaves, *anchors, forward=, backward=, count=): the anchors are not looked at. A graph that is
+# being written holds the call because of them, if the leaves are constants.
+
+
+def _impl_tap(*args: Any, forward: Any, backward: Any, count: int) -> Any:
+    return tuple(forward(*args[:count]))
+
+
+def _push_tap(args: Any, tangents: Any, params: Any) -> Any:
+    return compute(tapped, *args, **params), tangents[: params["count"]]
+
+
+def _trace_tap(mask: int, args: Any, params: Any) -> Any:
+    outs = compute(tapped, *args, **params)
+    count = params["count"]
+    active = tracked(mask, len(args))
+    if not any(active[:count]):
+        return outs, None, None
+    likes = [strong(spec_of(out)) for out in outs]
+    anchors = [arg for arg in args if not is_known(arg)][:1]
+    return outs, _pull_tap, (active, likes, anchors, params)
+
+
+def _pull_tap(cotangents: Any, saved: Any) -> Any:
+    active, likes, anchors, params = saved
+    given = [zeros(like) if g is None else g for g, like in zip(cotangents, likes, strict=True)]
+    found = tapped(*given, *anchors, **{**params, "forward": params["backward"]})
+    count = params["count"]
+    return bare([*chosen(found, active[:count]), *(None for flag in active[count:] if flag)])
+
+
+def _batch_tap(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
+    size, count = batch.size, params["count"]
+    every = with_lanes_where(args, batched, (True,) * len(args), size)
+
+    def over_lanes(function: Any) -> _Lanes:
+        return _Lanes(function, (True,) * count, size)
+
+    return tapped(
+        *every,
+        forward=over_lanes(params["forward"]),
+        backward=over_lanes(params["backward"]),
+        count=count,
+    )
+
+
+tapped = HigherOrder(
+    "tap",
+    _impl_tap,
+    push=_push_tap,
+    trace=_trace_tap,
+    batch=_batch_tap,
+    shape=lambda specs, params: specs[: params["count"]],
+)

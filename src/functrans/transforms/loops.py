@@ -1,0 +1,306 @@
+"""while_loop and fori_loop: loops of any length that a graph can hold.
+
+Where values are known they are Python's loops. Where they are not, because a function is being staged,
+or where the lanes of a `vmap` leave at different times, test and body become procedures, and the loop one
+primitive. Loops of a length that is known are in scanning.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.dispatch import concrete
+from functrans.core.evaluate import compute
+from functrans.core.primitive import HigherOrder, Primitive
+from functrans.core.shapes import dtype_of, shape_of, spec_of
+from functrans.interpreters.batch import Batch
+from functrans.transforms.arguments import check_callable
+from functrans.transforms.calling import Pullback, call, floating
+from functrans.transforms.carries import check_carry, close_body, owned, parts
+from functrans.transforms.leaves import (
+    agree,
+    bare,
+    chosen,
+    described,
+    fitted,
+    flat,
+    grouped,
+    is_known,
+    is_moving,
+    is_staging,
+    lanes_of,
+    lend,
+    moves,
+    select,
+    spread,
+    strong,
+    tracked,
+    ungrouped,
+    with_lanes_where,
+)
+from functrans.transforms.procedures import Flattened, Procedure, close, staged
+from functrans.transforms.scanning import scan
+
+
+def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+    """`while cond(state): state = body(state)`, from state = init, also where values are not known.
+
+    Outside of staging this is Python's `while`. In a graph it is one equation that carries test and
+    body. It has derivatives in both modes; for reverse mode in a graph it runs a second time, and
+    keeps what the sweep needs of every step. Under `vmap`, every lane leaves when it is done.
+
+    Parameters
+    ----------
+    cond : callable
+        cond(state) -> one bool.
+    body : callable
+        body(state) -> the next state, of the same structure, shapes and dtypes.
+    init : pytree of arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import grad, vmap, while_loop
+    >>> def root(x):  # Newton's method
+    ...     far = lambda y: np.abs(y * y - x) > 1e-12 * x
+    ...     return while_loop(far, lambda y: (y + x / y) / 2, x)
+    >>> vmap(grad(root))(np.array([1.0, 4.0, 100.0])).round(6)
+    array([1.  , 0.25, 0.05])
+    """
+    check_callable(cond, "while_loop")
+    check_callable(body, "while_loop")
+    leaves, structure = flat(init, "while_loop: the initial state")
+    state = tree.unflatten(structure, map(owned, leaves))
+    refused: errors.StagingError | None = None  # staging, because the functions look at values
+    if is_staging() or not all(map(is_known, leaves)):
+        try:
+            return _staged_loop(cond, body, state)
+        except errors.StagingError as error:
+            refused = error
+    checked = False
+    while True:
+        truth = cond(state)
+        if type(truth) is not bool and type(truth) is not np.bool_:
+            truth = _truth(truth, cond)
+            if not agree(lanes_of(truth)) and refused is None:
+                try:
+                    return _staged_loop(cond, body, state)
+                except errors.StagingError as error:
+                    refused = error
+            try:
+                truth = concrete(truth)  # lanes of a vmap that disagree part here
+            except errors.StagingError as error:
+                raise refused or error from None
+        if not truth:
+            return state
+        following = body(state)
+        if not checked:
+            check_carry("while_loop", body, state, following)
+            checked = True
+        state = following
+
+
+def _truth(value: Any, cond: Callable[..., Any]) -> Any:
+    if not tree.is_array(value) or shape_of(value) != ():
+        found = described(value) if tree.is_array(value) else type(value).__name__
+        raise errors.CarryError(
+            f"while_loop: {errors.describe(cond)} must return one bool, but returned {found}."
+        )
+    return value if dtype_of(value).kind == "b" else np.not_equal(value, 0)
+
+
+def _staged_loop(cond: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
+    """The loop as one primitive, on what its functions close over, and the state."""
+    leaves, structure = tree.flatten(state)
+    arguments = tree.structure((state,))
+    step = Flattened(lambda state: (body(state), None), arguments, "while_loop", body)
+    run, run_captured, specs = close_body(
+        "while_loop", body, step, [spec_of(leaf) for leaf in leaves], (), structure
+    )
+    test, test_captured = close(
+        Flattened(lambda state: _truth(cond(state), cond), arguments, "while_loop"), specs
+    )
+    results = loop(
+        *test_captured,
+        *run_captured,
+        *map(fitted, leaves, specs),
+        test=test,
+        body=run,
+        counts=(len(test_captured), len(run_captured)),
+    )
+    return tree.unflatten(structure, results)
+
+
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """`for i in range(lower, upper): state = body(i, state)`, from state = init.
+
+    Outside of staging this is Python's `for`. The limits may be traced, as in `while_loop`, which
+    this is then; if they are plain, a graph holds a `scan`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import fori_loop, grad, vmap
+    >>> def power(x, n):
+    ...     return fori_loop(0, n, lambda i, y: y * x, 1.0)
+    >>> vmap(grad(power))(np.array([2.0, 2.0]), np.array([3, 5]))
+    array([12., 80.])
+    """
+    check_callable(body, "fori_loop")
+    limits = []
+    for limit, what in ((lower, "lower"), (upper, "upper")):
+        flat(limit, f"fori_loop: the {what} limit")
+        if shape_of(limit) != () or dtype_of(limit).kind not in "iu":
+            raise errors.InputTypeError(
+                f"fori_loop: the {what} limit must be one integer, not {described(limit)}."
+            )
+        lanes = lanes_of(limit)
+        limits.append(int(lanes.flat[0]) if agree(lanes) else None)
+    start, stop = limits
+    if start is not None and stop is not None:
+        if is_staging() or not all(map(is_known, tree.leaves(init))):
+            step = lambda carry, _: ((carry[0] + 1, body(*carry)), None)
+            return scan(step, (start, init), None, length=max(stop - start, 0))[0][1]
+        leaves, structure = flat(init, "fori_loop: the initial state")
+        state = tree.unflatten(structure, map(owned, leaves))
+        for i in range(start, stop):
+            following = body(i, state)
+            if i == start:
+                check_carry("fori_loop", body, state, following)
+            state = following
+        return state
+    in_range = lambda carry: carry[0] < upper
+    return while_loop(in_range, lambda carry: (carry[0] + 1, body(*carry)), (lower, init))[1]
+
+
+# The primitive: loop(*test_constants, *body_constants, *state, test=, body=, counts=).
+
+
+def _impl(*args: Any, test: Procedure, body: Procedure, counts: tuple[int, int]) -> Any:
+    test_constants, body_constants, state = parts(args, counts)
+    while True:
+        lanes = lanes_of(test(*test_constants, *state)[0])
+        if not agree(lanes):
+            rest = (*test_constants, *body_constants, *state)
+            return Primitive.__call__(loop, *rest, test=test, body=body, counts=counts)
+        if not lanes.flat[0]:
+            return tuple(state)
+        state = body(*body_constants, *state)
+
+
+def _unrolled(*args: Any, test: Procedure, body: Procedure, counts: tuple[int, int]) -> list[Any]:
+    """The same with Python's own test: lanes that disagree part."""
+    test_constants, body_constants, state = parts(args, counts)
+    while concrete(test(*test_constants, *state)[0]):
+        state = body(*body_constants, *state)
+    return list(state)
+
+
+def _push(args: Any, tangents: Any, params: Any) -> Any:
+    test, body, (first, second) = params["test"], params["body"], params["counts"]
+    moving, started = moves(tangents[first : first + second]), moves(tangents[first + second :])
+    carried = spread(started, lambda flags: body.moved(moving + flags))
+    groups = (moving, carried)
+    tangent_specs = [strong(spec) for spec in chosen(body.outputs, carried)]
+    results = compute(
+        loop,
+        *args[:first],
+        *grouped(args[first:], tangents[first:], groups),
+        test=staged(
+            lambda *leaves: test(*leaves[: len(test.inputs)]), (*test.inputs, *tangent_specs)
+        ),
+        body=body.pushed(groups, (carried,)),
+        counts=(first, second + sum(moving)),
+    )
+    return ungrouped(results, (carried,))
+
+
+def _trace(mask: int, args: Any, params: Any) -> Any:
+    outs = compute(loop, *args, **params)
+    if not any(map(is_moving, params["body"].outputs)):
+        return outs, None, None
+    return outs, _pull, (tracked(mask, len(args)), args, params)
+
+
+def _pull(cotangents: Any, saved: Any) -> Any:
+    # How much the sweep needs of the steps is known when they run: the loop runs again, on a tape.
+    active, args, params = saved
+
+    def while_loop(*leaves: Any) -> list[Any]:
+        return _unrolled(*leaves, **params)
+
+    specs = tuple(strong(spec_of(arg)) for arg in chosen(args, active))
+    leaves = [*args, *floating(cotangents, params["body"].outputs)]
+    return bare(call(*leaves, function=Pullback(while_loop, active), specs=specs))
+
+
+def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
+    test, body, counts = params["test"], params["body"], params["counts"]
+    test_constants, body_constants, state = parts(args, counts)
+    test_mapped, body_mapped, state_mapped = parts(batched, counts)
+    carried = spread(state_mapped, lambda flags: body.batched(body_mapped + flags, batch)[1])
+    size = batch.size
+    if test.batched(test_mapped + carried, batch)[1] == (True,):
+        every = (True,) * len(state)
+        state = with_lanes_where(state, state_mapped, every, size)
+        return _batch_parting(test_constants, body_constants, state, batched, batch, params)
+    state = with_lanes_where(state, state_mapped, carried, size)
+    results = loop(
+        *test_constants,
+        *body_constants,
+        *state,
+        test=test.batched(test_mapped + carried, batch)[0],
+        body=body.batched(body_mapped + carried, batch, carried)[0],
+        counts=counts,
+    )
+    return with_lanes_where(results, carried, (True,) * len(state), size)
+
+
+def _batch_parting(
+    test_constants: Any, body_constants: Any, state: Any, batched: Any, batch: Batch, params: Any
+) -> Any:
+    """Lanes that are done keep their state; they go on with what they borrow from the others."""
+    counts = params["counts"]
+    test_mapped, body_mapped, _ = parts(batched, counts)
+    every = (True,) * len(state)
+    test = params["test"].batched(test_mapped + every, batch, masked=True)[0]
+    body = params["body"].batched(body_mapped + every, batch, every, masked=True)[0]
+    first, second = counts
+
+    def going_on(*leaves: Any) -> list[Any]:
+        return [np.any(test(*leaves)[0])]
+
+    def step(*leaves: Any) -> list[Any]:
+        tested, constants, state = parts(leaves, counts)
+        active = test(*tested, *state)[0]
+        lent = [
+            lend(active, leaf) if maps else leaf
+            for leaf, maps in zip((*constants, *state), (*body_mapped, *every), strict=True)
+        ]
+        return [select(active, new, old) for new, old in zip(body(*lent), state, strict=True)]
+
+    tested, stepped = test.inputs, body.inputs
+    return loop(
+        *test_constants,
+        *test_constants,
+        *body_constants,
+        *state,
+        test=staged(going_on, tested),
+        body=staged(step, (*tested[:first], *stepped)),
+        counts=(first, first + second),
+    )
+
+
+loop = HigherOrder(
+    "while_loop",
+    _impl,
+    push=_push,
+    trace=_trace,
+    batch=_batch,
+    shape=lambda specs, params: params["body"].outputs,
+    runs=lambda args: all(map(is_known, args)),
+)

@@ -1,0 +1,406 @@
+"""scan: a loop over the first axis of arrays.
+
+Where values are known, `scan` is a Python loop. Where they are not, because a function is being staged,
+the body becomes a procedure and the loop one primitive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.dispatch import Tracer
+from functrans.core.evaluate import captured, compute
+from functrans.core.primitive import HigherOrder
+from functrans.core.shapes import ArraySpec, shape_of, spec_of
+from functrans.interpreters.batch import Batch
+from functrans.transforms.arguments import check_callable, flatten_argument, unflatten_argument
+from functrans.transforms.carries import check_carry, close_body, owned, parts
+from functrans.transforms.leaves import (
+    bare,
+    chosen,
+    fitted,
+    flat,
+    group_sizes,
+    grouped,
+    is_known,
+    is_staging,
+    moves,
+    spread,
+    strong,
+    tracked,
+    ungrouped,
+    with_lanes_where,
+    zeros,
+)
+from functrans.transforms.procedures import Flattened, Procedure, staged
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> Any:
+    """Go along the first axis of `xs`, carrying a state: (state, y) = f(state, x) for every x.
+
+    Outside of staging this is a Python loop. In a graph it is one equation that carries the body, and
+    so is its derivative in either mode; reverse mode keeps of every step what the sweep needs.
+
+    Parameters
+    ----------
+    f : callable
+        f(carry, x) -> (carry, y), with a carry of the same structure, shapes and dtypes.
+    init : pytree of arrays
+        The first carry.
+    xs : pytree of arrays, or None
+        What to go along: all have the same length. None if there is nothing; x is then None.
+    length : int, optional
+        The number of steps; needed if `xs` is None.
+    reverse : bool
+        Whether to go from the last to the first. The ys are in the order of the xs either way.
+    unroll : int
+        How many steps a compiled loop may do at a time. It does not change the result.
+
+    Returns
+    -------
+    tuple
+        The last carry, and the ys, stacked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import scan
+    >>> total, sums = scan(lambda total, x: (total + x, total + x), 0.0, np.arange(4.0))
+    >>> float(total), sums
+    (6.0, array([0., 1., 3., 6.]))
+    """
+    check_callable(f, "scan")
+    if not isinstance(unroll, (int, np.integer)) or unroll < 1:
+        raise errors.OptionError(f"scan: unroll must be a positive int, not {unroll!r}.")
+    leaves, structure = flat(init, "scan: the initial carry")
+    rows, row_structure = flat(xs, "scan: an array of xs")
+    steps = length_of(rows, length, "scan")
+    known = all(map(is_known, (*leaves, *rows)))
+    if is_staging() or not known or steps == 0:
+        try:
+            settings = {"length": steps, "reverse": bool(reverse), "unroll": int(unroll)}
+            return _staged_scan(f, leaves, structure, rows, row_structure, settings)
+        except errors.StagingError:  # the body looks at values: perhaps they can be found
+            if steps == 0:
+                raise
+    return _eager_scan(f, leaves, structure, rows, row_structure, steps, reverse)
+
+
+def length_of(rows: list[Any], length: int | None, name: str) -> int:
+    lengths = [shape_of(row)[0] if shape_of(row) else None for row in rows]
+    if None in lengths:
+        raise errors.MappedAxisError(
+            f"{name}: a leaf of xs is a number, which has no axis to go along."
+        )
+    if length is not None:
+        if not isinstance(length, (int, np.integer)) or length < 0:
+            raise errors.OptionError(
+                f"{name}: length must be an int that is not negative, not {length!r}."
+            )
+        lengths.append(int(length))
+    if not lengths:
+        raise errors.OptionError(f"{name} needs the length if there are no xs.")
+    if len(set(lengths)) > 1:
+        found = ", ".join(str(spec_of(row)) for row in rows)
+        given = "" if length is None else f", and length is {length}"
+        raise errors.MappedAxisError(
+            f"{name}: the first axes of xs have different lengths: {found}{given}."
+        )
+    return int(lengths[0])  # type: ignore[arg-type]
+
+
+def _eager_scan(
+    f: Callable[..., Any],
+    leaves: list[Any],
+    structure: Any,
+    rows: list[Any],
+    row_structure: Any,
+    steps: int,
+    reverse: bool,
+) -> Any:
+    carry = tree.unflatten(structure, [owned(leaf) for leaf in leaves])
+    order = range(steps - 1, -1, -1) if reverse else range(steps)
+    ys: list[Any] = []
+    for x in _entries([_read_only(row) for row in rows], row_structure, order):
+        out = f(carry, x)
+        if type(out) is not tuple or len(out) != 2:
+            out = _pair(out, f)
+        following, y = out
+        if not ys:
+            check_carry("scan", f, carry, following)
+        ys.append(y if y is None or type(y) is np.float64 else _kept(y, following))
+        carry = following
+    return carry, _stacked(ys[::-1] if reverse else ys, f)
+
+
+def _entries(rows: list[Any], structure: Any, order: range) -> Iterator[Any]:
+    """What the steps are given, one after another."""
+    if not rows:
+        return (tree.unflatten(structure, ()) for _ in order)
+    if structure.is_leaf():
+        (row,) = rows
+        if isinstance(row, Tracer):
+            traced: Any = row
+            return (traced[k] for k in order)
+        return iter(row[::-1] if order.step < 0 else row)
+    return (tree.unflatten(structure, [row[k] for row in rows]) for k in order)
+
+
+def _stacked(ys: list[Any], f: Callable[..., Any]) -> Any:
+    """Trees of the same structure as one, of arrays with one more axis."""
+    first, structure = flatten_argument(ys[0])
+    if not first:
+        return ys[0]
+    for leaf in first:
+        tree.check_array(leaf, "scan: a y")
+    if structure is None and len(set(map(type, ys))) == 1:  # the common case, without the loop
+        return np.stack(ys)
+    columns = [[leaf] for leaf in first]
+    for y in ys[1:]:
+        leaves, found = flatten_argument(y)
+        if found != structure:
+            raise errors.CarryError(
+                f"scan: {errors.describe(f)} returns ys of different structures: "
+                f"{tree.structure(y)} and {tree.structure(ys[0])}."
+            )
+        for column, leaf in zip(columns, leaves, strict=True):
+            column.append(leaf)
+    return unflatten_argument(structure, [np.stack(column) for column in columns])
+
+
+def _pair(out: Any, f: Callable[..., Any]) -> Any:
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise errors.CarryError(
+            f"scan: {errors.describe(f)} must return a pair (carry, y), but returned "
+            f"{type(out).__name__}."
+        )
+    return out
+
+
+def _read_only(row: Any) -> Any:
+    """Rows that the body cannot change for the caller."""
+    if isinstance(row, Tracer):
+        return row.snapshot()
+    row = np.asarray(row).view()
+    row.flags.writeable = False
+    return row
+
+
+def _kept(y: Any, carry: Any) -> Any:
+    """A y that later steps cannot change: they may change in place what is carried."""
+    if type(y) is np.ndarray:
+        return y.copy() if y is carry or y.base is not None or type(carry) is not np.ndarray else y
+    if isinstance(y, Tracer):
+        return captured(y)
+    return (
+        y if isinstance(y, (np.generic, float, int)) else tree.map(lambda leaf: _kept(leaf, y), y)
+    )
+
+
+def _staged_scan(
+    f: Callable[..., Any],
+    leaves: list[Any],
+    structure: Any,
+    rows: list[Any],
+    row_structure: Any,
+    settings: dict[str, Any],
+) -> Any:
+    arguments = tree.structure(
+        (tree.unflatten(structure, leaves), tree.unflatten(row_structure, rows))
+    )
+    step = Flattened(lambda carry, x: tuple(_pair(f(carry, x), f)), arguments, "scan", f)
+    body, constants, specs = close_body(
+        "scan",
+        f,
+        step,
+        [spec_of(leaf) for leaf in leaves],
+        [ArraySpec(shape_of(row)[1:], row.dtype) for row in rows],
+        structure,
+    )
+    results = along(
+        *constants,
+        *map(fitted, leaves, specs),
+        *rows,
+        body=body,
+        counts=(len(constants), len(leaves)),
+        **settings,
+    )
+    carry, ys = step.rebuild(results)
+    return carry, ys
+
+
+# The primitive: along(*constants, *carry, *rows, body=, counts=, length=, reverse=, unroll=).
+
+
+def _impl(
+    *args: Any, body: Procedure, counts: tuple[int, int], length: int, reverse: bool, unroll: int
+) -> tuple[Any, ...]:
+    constants, carry, rows = parts(args, counts)
+    columns: list[list[Any]] = [[] for _ in body.outputs[len(carry) :]]
+    for k in range(length - 1, -1, -1) if reverse else range(length):
+        results = body(*constants, *carry, *(row[k] for row in rows))
+        carry = results[: len(carry)]
+        for column, y in zip(columns, results[len(carry) :], strict=True):
+            column.append(y)
+    stacked = [
+        np.stack(column[::-1] if reverse else column)
+        if column
+        else np.zeros((0, *spec.shape), spec.dtype)
+        for column, spec in zip(columns, body.outputs[len(carry) :], strict=True)
+    ]
+    return (*carry, *stacked)
+
+
+def _shape(specs: Any, params: Any) -> Any:
+    carried, length = params["counts"][1], params["length"]
+    outs = params["body"].outputs
+    return (
+        *outs[:carried],
+        *(ArraySpec((length, *spec.shape), spec.dtype) for spec in outs[carried:]),
+    )
+
+
+def _push(args: Any, tangents: Any, params: Any) -> Any:
+    body, counts = params["body"], params["counts"]
+    constants, carry, rows = parts(moves(tangents), counts)
+    n = counts[1]
+    carried = spread(carry, lambda flags: body.moved(constants + flags + rows)[:n])
+    groups = (constants, carried, rows)
+    wanted = (carried, body.moved(constants + carried + rows)[n:])
+    sizes = group_sizes(groups)
+    results = compute(
+        along,
+        *grouped(args, tangents, groups),
+        **{**params, "body": body.pushed(groups, wanted), "counts": (sizes[0], sizes[1])},
+    )
+    return ungrouped(results, wanted)
+
+
+def _trace(mask: int, args: Any, params: Any) -> Any:
+    body, counts = params["body"], params["counts"]
+    constants, carry, _ = parts(args, counts)
+    active = parts(tracked(mask, len(args)), counts)
+    c, n = len(constants), len(carry)
+    passing = range(c, c + n)
+    carried = spread(
+        active[1], lambda flags: body.split(active[0] + flags + active[2], passing).moving[:n]
+    )
+    flags = active[0] + carried + active[2]
+    wanted = carried + body.split(flags, passing).moving[n:]
+    if not any(wanted):
+        return compute(along, *args, **params), None, None
+    split = body.split(flags, passing, wanted)
+    results = compute(along, *args, **{**params, "body": split.forward})
+    outs, computed = results[: len(wanted)], iter(results[len(wanted) :])
+    # What a step needs of the constants is needed once, and what it needs of the rows is there.
+    fixed = [None if k is None or k >= c else args[k] for k in split.sources]
+    stepped = [
+        next(computed) if k is None else args[k] for k in split.sources if k is None or k >= c
+    ]
+    specs = [strong(spec_of(arg)) for arg in (*constants, *carry)]
+    return outs, _pull, (split, fixed, stepped, (active, carried, wanted), specs, params)
+
+
+def _pull(cotangents: Any, saved: Any) -> Any:
+    """The steps backward, carrying cotangents of the carry and the sums of those of the constants."""
+    split, fixed, stepped, (active, carried, wanted), specs, params = saved
+    body, length, n = params["body"], params["length"], len(carried)
+    c = len(active[0])
+    constants = [value for value in fixed if value is not None]
+    carry_specs = chosen(specs[c:], carried)
+    sum_specs = chosen(specs[:c], active[0])
+    given = [
+        zeros(spec) if cotangent is None else cotangent
+        for cotangent, spec in zip(chosen(cotangents[:n], carried), carry_specs, strict=True)
+    ]
+    rows = [
+        np.zeros((length, *spec.shape), spec.dtype) if cotangent is None else cotangent
+        for cotangent, spec, want in zip(cotangents[n:], body.outputs[n:], wanted[n:], strict=True)
+        if want
+    ]
+    a, b = len(sum_specs), len(carry_specs)
+
+    def step(*leaves: Any) -> list[Any]:
+        known, sums, cotangents, rows = (
+            leaves[: len(constants)],
+            leaves[len(constants) : len(constants) + a],
+            leaves[len(constants) + a : len(constants) + a + b],
+            leaves[len(constants) + a + b :],
+        )
+        once, each = iter(known), iter(rows)
+        residuals = [next(once) if value is not None else next(each) for value in fixed]
+        found = split.backward(*residuals, *cotangents, *each)
+        added = [one + other for one, other in zip(sums, found[:a], strict=True)]
+        return [*added, *found[a : a + b], *found[a + b :]]
+
+    backward = split.backward.inputs
+    residual_specs = backward[: len(fixed)]
+    inputs = [
+        *chosen(residual_specs, [value is not None for value in fixed]),
+        *sum_specs,
+        *carry_specs,
+        *chosen(residual_specs, [value is None for value in fixed]),
+        *backward[len(fixed) + b :],
+    ]
+    results = along(
+        *constants,
+        *map(zeros, sum_specs),
+        *given,
+        *stepped,
+        *rows,
+        body=staged(step, inputs),
+        counts=(len(constants), a + b),
+        length=length,
+        reverse=not params["reverse"],
+        unroll=params["unroll"],
+    )
+    from_carry = iter(results[a : a + b])
+    back = [next(from_carry) if flag else None for flag in carried]
+    return bare([*results[:a], *chosen(back, active[1]), *results[a + b :]])
+
+
+def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
+    body, counts = params["body"], params["counts"]
+    constants, carry, rows = parts(args, counts)
+    mapped = parts(batched, counts)
+    n = len(carry)
+    carried = spread(
+        mapped[1], lambda flags: body.batched(mapped[0] + flags + mapped[2], batch)[1][:n]
+    )
+    flags = mapped[0] + carried + mapped[2]
+    outs = carried + (True,) * (len(body.outputs) - n)
+    started = with_lanes_where(carry, mapped[1], carried, batch.size)
+    # The axis to go along comes first, the lanes second.
+    turned = [
+        np.swapaxes(row, 0, 1) if maps else row for row, maps in zip(rows, mapped[2], strict=True)
+    ]
+    results = along(
+        *constants,
+        *started,
+        *turned,
+        **{**params, "body": body.batched(flags, batch, outs)[0]},
+    )
+    finals = with_lanes_where(results[:n], carried, (True,) * n, batch.size)
+    return [*finals, *(np.swapaxes(ys, 0, 1) for ys in results[n:])]
+
+
+along = HigherOrder(
+    "scan",
+    _impl,
+    push=_push,
+    trace=_trace,
+    batch=_batch,
+    shape=_shape,
+    runs=lambda args: all(map(is_known, args)),
+)
