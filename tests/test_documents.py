@@ -26,8 +26,9 @@ def examples(text):
 
 RUN = """
 import doctest, sys
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 test = doctest.DocTestParser().get_doctest(sys.stdin.read(), {}, sys.argv[1], sys.argv[1], 0)
-sys.exit(doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test).failed)
+sys.exit(doctest.DocTestRunner(optionflags=FLAGS).run(test).failed)
 """
 
 

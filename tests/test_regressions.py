@@ -306,3 +306,106 @@ def test_linearize_under_vmap_keeps_the_array_that_lanes_share_as_it_was():
     ft.vmap(f, in_axes=(None, 0))(weight, np.ones(3))
     weight[:] = 7
     np.testing.assert_array_equal(kept[0](np.ones(2)), [1.0, 1.0])
+
+
+# Found by a review of assignment.
+
+
+def test_lanes_of_gradients_of_code_that_assigns():
+    def loss(w, d):
+        s = w.copy()
+        s[0] = d
+        return s[1] * 2.0 + s[2] * 3.0
+
+    rows = ft.vmap(ft.grad(loss), in_axes=(None, 0))(np.ones(3), np.ones(4))
+    np.testing.assert_array_equal(rows, np.tile([0.0, 2.0, 3.0], (4, 1)))
+    assert ft.jacfwd(lambda d: ft.grad(loss)(np.ones(3), d))(1.0).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_an_assignment_does_not_change_how_an_array_lies_in_memory():
+    def reversed_rows(a):
+        a = a.copy()
+        v = a[::-1]
+        v[0] = 5.0
+        v.reshape(-1)[0] = 100.0  # a copy
+        return a
+
+    def after_lanes_part(a):
+        a = a.copy()
+        v = a[::-1]
+        if a[0, 0] > 0:
+            a[0, 1] = 3.0
+        v.reshape(-1)[0] = 100.0
+        return a
+
+    x = np.arange(4.0).reshape(2, 2)
+    np.testing.assert_array_equal(ft.jvp(reversed_rows, (x,), (x,))[0], reversed_rows(x))
+    lanes = np.arange(12.0).reshape(3, 2, 2) - 3
+    expected = np.stack([after_lanes_part(lane) for lane in lanes])
+    np.testing.assert_array_equal(ft.vmap(after_lanes_part)(lanes), expected)
+
+
+def test_an_assignment_that_is_refused_changes_nothing():
+    def f(x):
+        x = x.copy()
+        z = np.broadcast_to(x, (3, 2))[0]
+        with pytest.raises(ValueError, match="read-only"):
+            z[0] = 5.0
+        return z * x
+
+    np.testing.assert_array_equal(ft.jvp(f, (np.ones(2),), (np.ones(2),))[0], np.ones(2))
+
+
+def test_the_real_part_of_an_array_without_axes_can_be_assigned():
+    def f(x):
+        z = np.zeros_like(x, shape=(), dtype=complex)
+        z.real[...] = 3.0
+        return z.real * x
+
+    assert ft.grad(f)(2.0) == 3.0
+
+
+def test_a_large_plain_array_that_changed_after_its_use_is_refused():
+    def work(x):
+        buffer, total = np.empty(x.size), 0.0
+        for k in range(3):
+            buffer[:] = k + 1
+            total = total + np.sum(x * x * buffer)
+        return total
+
+    np.testing.assert_array_equal(ft.grad(work)(np.ones(100)), np.full(100, 12.0))
+    with pytest.raises(ft.errors.AssignmentError, match="changed in place after it was used"):
+        ft.grad(work)(np.ones(10_000))
+    assert ft.grad(lambda x: np.sum(x * x))(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    out, pullback = ft.vjp(np.exp, np.zeros(10_000))
+    out *= 0
+    with pytest.raises(ft.errors.AssignmentError):
+        pullback(np.ones(10_000))
+
+
+def test_tangents_are_nobody_elses_arrays():
+    tangent = np.ones(3)
+    _, pushed = ft.jvp(lambda x: (x + 1, x + 2), (np.ones(3),), (tangent,))
+    pushed[0][0] = 9.0
+    assert pushed[1].tolist() == tangent.tolist() == [1.0, 1.0, 1.0]
+    linear = ft.linearize(lambda x: (x + 1, x + 2), np.ones(3))[1]
+    pushed = linear(tangent)
+    pushed[0][0] = 9.0
+    assert pushed[1].tolist() == tangent.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_graph_lets_go_of_values_after_their_last_use():
+    import tracemalloc
+
+    def f(x):
+        for _ in range(50):
+            x = np.sin(x)
+        return x
+
+    x = np.ones(100_000)
+    graph = ft.make_graph(f)(x)
+    tracemalloc.start()
+    graph(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * x.nbytes

@@ -83,8 +83,7 @@ class Accumulator:
 
 def accumulate(slot: Any, cotangent: Any) -> Any:
     """The slot with one more cotangent added."""
-    if type(cotangent) is Accumulator:
-        cotangent = cotangent.settle()
+    cotangent = settled(cotangent)
     if type(slot) is Accumulator:
         slot.add(cotangent)
         return slot
@@ -93,3 +92,8 @@ def accumulate(slot: Any, cotangent: Any) -> Any:
         accumulator.add(cotangent)
         return accumulator
     return cotangent if slot is None else slot + cotangent
+
+
+def settled(cotangent: Any) -> Any:
+    """A cotangent as a value."""
+    return cotangent.settle() if type(cotangent) is Accumulator else cotangent

@@ -105,6 +105,7 @@ class Tracer:
         "__weakref__",
         "detail",  # what the interpreter keeps beside the value; each kind has its own name for it
         "interpreter",
+        "layout",  # how an array that was assigned to lies in memory: see functrans.ops.access
         "origin",  # what this array is a view of, if it is one: see functrans.core.views
         "value",  # what the interpreter computes with, if it does
         "viewers",  # weak references to the views of this array
@@ -114,6 +115,7 @@ class Tracer:
     value: Any
     detail: Any
     origin: Any
+    layout: Any
     viewers: list[Any]
 
     def copy_to(self, other: Any) -> None:

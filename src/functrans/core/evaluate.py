@@ -9,12 +9,13 @@ another kind when a traced value is assigned into it. Its level is below all oth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from functrans.core import views
+from functrans.core import errors, views
 from functrans.core.dispatch import Interpreter, Tracer
 from functrans.core.tracer import ConcreteTracer
 
@@ -64,7 +65,7 @@ class Evaluate(Interpreter):
 
 
 EVALUATE = Evaluate()
-views.install(lambda value: OpenArray(np.asarray(value)))
+views.install(as_tracer=lambda value: OpenArray(np.asarray(value)))
 
 
 def open_array(value: Any) -> Any:
@@ -96,15 +97,72 @@ _COPIED_BYTES = 1 << 16
 def kept(value: Any) -> Any:
     """The same for a value that the backward sweep will look at, when the user may have changed it.
 
-    Large plain arrays are not copied: it would cost more than most operations on them.
+    Large plain arrays are not copied: it would cost more than most operations on them. They are
+    watched instead, and the sweep refuses if they have changed.
     """
-    if isinstance(value, np.ndarray) and value.nbytes <= _COPIED_BYTES:
+    if not isinstance(value, np.ndarray):
+        return captured(value)
+    if value.nbytes <= _COPIED_BYTES:
         return np.array(value, copy=True)
-    return captured(value)
+    if value.flags.writeable:
+        _watched.arrays.append((value, _sample(value)))
+    return value
 
 
-def run_equations(equations: Iterable[Any], environment: dict[Any, Any]) -> None:
-    """Run equations in order; `environment` maps variables to values and is filled in place."""
+class _Watched(threading.local):
+    """Large arrays that records of this thread refer to, with a sample of each."""
+
+    def __init__(self) -> None:
+        self.arrays: list[tuple[Any, bytes]] = []
+
+
+_watched = _Watched()
+
+
+def _sample(array: np.ndarray[Any, Any]) -> bytes:
+    """Some 500 entries from everywhere: enough to see that an array was filled anew."""
+    step = array.size // 509 + 1
+    return array.flat[::step].tobytes()
+
+
+def watched_since(mark: int) -> list[tuple[Any, bytes]]:
+    """The arrays that were kept since there were `mark` of them; forgotten if they are all."""
+    arrays = _watched.arrays[mark:]
+    if not mark:
+        _watched.arrays.clear()
+    return arrays
+
+
+def watched_count() -> int:
+    return len(_watched.arrays)
+
+
+def check_unchanged(arrays: list[tuple[Any, bytes]]) -> None:
+    """Refuse to go on with arrays that have changed."""
+    for array, sample in arrays:
+        if _sample(array) != sample:
+            raise errors.AssignmentError(
+                f"a plain array ({array.dtype}{list(array.shape)}) was changed in place after it was "
+                f"used with traced values, at {errors.user_location()}. The derivative needs what it "
+                "was: use a copy (array.copy()) where it meets traced values, or fill a new array. "
+                "(Arrays of up to 64 KB are copied for you.)"
+            )
+
+
+def run_equations(
+    equations: Sequence[Any], environment: dict[Any, Any], outputs: Iterable[Any] | None = None
+) -> None:
+    """Run equations in order; `environment` maps variables to values and is filled in place.
+
+    With `outputs`, all other values are let go of after their last use.
+    """
+    last_uses: list[set[Any]] = []
+    if outputs is not None:
+        needed = set(outputs)
+        for equation in reversed(equations):
+            last = {*equation.inputs, *equation.outputs} - needed
+            needed |= last
+            last_uses.append(last)
     for equation in equations:
         args = [environment[variable] for variable in equation.inputs]
         result = equation.primitive(*args, **equation.params)
@@ -112,3 +170,6 @@ def run_equations(equations: Iterable[Any], environment: dict[Any, Any]) -> None
             environment.update(zip(equation.outputs, result, strict=True))
         else:
             environment[equation.outputs[0]] = result
+        if outputs is not None:
+            for variable in last_uses.pop():
+                del environment[variable]

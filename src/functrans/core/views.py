@@ -71,13 +71,15 @@ def _missing(value: Any) -> Any:
     raise NotImplementedError
 
 
-_as_tracer: Any = _missing  # installed by functrans.core.evaluate
+_as_tracer: Any = _missing
+_layout_of: Any = _missing
 
 
-def install(as_tracer: Any) -> None:
-    """Say how a plain array is held by a tracer."""
-    global _as_tracer
-    _as_tracer = as_tracer
+def install(as_tracer: Any = None, layout_of: Any = None) -> None:
+    """Say how a plain array is held by a tracer, and how an array lies in memory."""
+    global _as_tracer, _layout_of
+    _as_tracer = as_tracer or _as_tracer
+    _layout_of = layout_of or _layout_of
 
 
 def mark_as_array(array: Any) -> None:
@@ -88,23 +90,24 @@ def mark_as_array(array: Any) -> None:
 
 def overwrite(target: Any, new: Any) -> None:
     """Let a traced array mean `new` from now on, with all that are views of it or it is a view of."""
-    if not isinstance(new, Tracer):
-        new = _as_tracer(new)
-    if not target.shape:
-        mark_as_array(target)
-    view = view_of(target)
-    parent_value: Any = (
-        None if view is None else view.write(view.parent, new)
-    )  # may refuse: do it first
-    new.copy_to(target)
-    _refresh(target, None)
-    while view is not None:
-        parent, child = view.parent, target
-        view = view_of(parent)
-        above = None if view is None else view.write(view.parent, parent_value)
-        parent_value.copy_to(parent)
-        _refresh(parent, child)
-        target, parent_value = parent, above
+    # All new values first: one of the arrays may refuse to be written to.
+    changes = [(target, _held_by_tracer(new))]
+    while (view := view_of(target)) is not None:
+        target = view.parent
+        changes.append((target, _held_by_tracer(view.write(target, changes[-1][1]))))
+    if not hasattr(target, "layout"):
+        target.layout = _layout_of(target)  # assignments do not change how an array lies in memory
+    child = None
+    for array, value in changes:
+        if not array.shape:
+            mark_as_array(array)
+        value.copy_to(array)
+        _refresh(array, child)
+        child = array
+
+
+def _held_by_tracer(value: Any) -> Any:
+    return value if isinstance(value, Tracer) else _as_tracer(value)
 
 
 def _refresh(parent: Any, but: Any) -> None:

@@ -119,13 +119,15 @@ class Graph:
         environment: dict[Variable, Any] = dict(self.constants)
         for k, (variable, leaf) in enumerate(zip(self.inputs, leaves, strict=True)):
             environment[variable] = fitting(leaf, variable.spec, k)
-        run_equations(self.equations, environment)
+        run_equations(self.equations, environment, self.outputs)
+        seen = {id(value) for value in (*leaves, *self.constants.values())}
         results = []
         for variable in self.outputs:
             value = environment[variable]
-            # A constant that is returned is copied: the caller may change what it gets.
-            if variable in self.constants and type(value) is np.ndarray:
+            # An input or a constant that is returned is copied: the caller may change what it gets.
+            if type(value) is np.ndarray and id(value) in seen:
                 value = value.copy()
+            seen.add(id(value))
             results.append(value)
         return results
 

@@ -16,9 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.accumulate import Accumulator, Deposit, accumulate
+from functrans.core.accumulate import Accumulator, Deposit, accumulate, settled
 from functrans.core.dispatch import DETAIL, Interpreter, escape_error
-from functrans.core.evaluate import as_constant, captured, compute, kept, open_array
+from functrans.core.evaluate import (
+    as_constant,
+    captured,
+    compute,
+    kept,
+    open_array,
+    watched_count,
+    watched_since,
+)
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import dtype_of, fit, shape_of
 from functrans.core.tracer import ConcreteTracer
@@ -53,7 +61,7 @@ class TapeTracer(ConcreteTracer):
 class Tape(Interpreter):
     """Runs primitives and records them for `sweep`."""
 
-    __slots__ = ("append", "records")
+    __slots__ = ("append", "mark", "records")
 
     transform = "grad"
     differentiates = True
@@ -63,9 +71,12 @@ class Tape(Interpreter):
         self.records: list[Record] = []
         # On exit this becomes the function that raises: finding an escaped tracer costs nothing.
         self.append: Callable[[Record], Any] = self.records.append
+        self.mark = watched_count()
 
     def __exit__(self, *exc_info: Any) -> None:
         self.append = partial(_refuse, self.transform, self.function)
+        if exc_info[0] is not None:
+            watched_since(self.mark)
         super().__exit__(*exc_info)
 
     def leaf(self, value: Any) -> TapeTracer:
@@ -283,7 +294,7 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
                     cotangents[key] = accumulate(slot, cotangent)
                     continue
             if fits is not None:
-                cotangent = fit(cotangent, *fits)
+                cotangent = fit(settled(cotangent), *fits)
             cotangents[key] = cotangent if slot is None else accumulate(slot, cotangent)
             continue
         fits = record[3]
@@ -291,7 +302,7 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
         for cotangent in record[1](g, record[2]):
             if cotangent is not None:
                 if fits is not None and fits[place - 4] is not None:
-                    cotangent = fit(cotangent, *fits[place - 4])
+                    cotangent = fit(settled(cotangent), *fits[place - 4])
                 key = record[place][0]
                 slot = get(key)
                 cotangents[key] = cotangent if slot is None else accumulate(slot, cotangent)

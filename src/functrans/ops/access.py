@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import views
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.evaluate import OpenArray
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of, shape_of
@@ -122,33 +123,44 @@ class FlatPlaces(View):
         return structure.reshape(changed, shape=parent.shape)
 
 
-# Whether NumPy copies depends on how an array lies in memory. Values that are known lie as NumPy
-# laid them out; of values that are not known, fresh ones are taken to be in C order.
+# Whether NumPy copies depends on how an array lies in memory. A fresh array lies as NumPy laid out its
+# value, or in C order if that is not known; an assignment does not change it; a view lies as NumPy would
+# lay it out in its parent.
 
 
 def is_view(out: Any, x: Any) -> bool:
-    """Whether NumPy gave a view, for an operation such as reshape that copies if it must."""
-    held, result = _held(x), _held(out)
-    if held is None:
-        held = _unknown_layout(x)
-        result = held.reshape(out.shape)
-    return isinstance(held, np.ndarray) and np.may_share_memory(result, held)
+    """Whether NumPy would give a view, for a reshape, which copies if it must."""
+    like = layout(x)
+    return like is None or np.may_share_memory(like.reshape(out.shape), like)
 
 
 def is_contiguous(x: Any) -> bool:
     """Whether NumPy's array would be in C order."""
-    held = layout(x)
-    return held is None or bool(held.flags.c_contiguous)
+    like = layout(x)
+    return like is None or bool(like.flags.c_contiguous)
 
 
 def layout(x: Any) -> Any:
-    """An array of the shape of x that lies in memory as NumPy's would, or None for a scalar."""
+    """An array that lies in memory as NumPy's would; None for C order, or a scalar."""
+    view = view_of(x)
+    if view is not None:
+        parent = layout(view.parent)
+        return view.read(
+            np.empty(view.parent.shape, view.parent.dtype) if parent is None else parent
+        )
+    known = getattr(x, "layout", _UNSET)
+    return _root_layout(x) if known is _UNSET else known
+
+
+_UNSET = object()
+
+
+def _root_layout(x: Any) -> Any:
     held = _held(x)
-    if held is None:
-        return _unknown_layout(x)
     if not isinstance(held, np.ndarray) or 0 in held.shape:
         return None
-    return held[(0,) * (held.ndim - len(x.shape))]  # of all lanes, one
+    lane = held[(0,) * (held.ndim - len(x.shape))]  # of all lanes, one
+    return None if lane.flags.c_contiguous else lane
 
 
 def _held(x: Any) -> Any:
@@ -156,11 +168,6 @@ def _held(x: Any) -> Any:
     while isinstance(x, Tracer):
         x = getattr(x, "value", None)
     return x
-
-
-def _unknown_layout(x: Any) -> Any:
-    view = view_of(x)
-    return np.empty(x.shape, np.int8) if view is None else view.read(_unknown_layout(view.parent))
 
 
 # Keys.
@@ -411,5 +418,6 @@ def _is_private(x: Any) -> bool:
 
 
 install_assign(assign_all)
+views.install(layout_of=layout)
 install_method("__getitem__", getitem)
 install_method("__setitem__", setitem)

@@ -135,6 +135,21 @@ def own_all(
     return values
 
 
+def own_distinct(values: list[Any], given: list[Any]) -> list[Any]:
+    """The values as the user may keep them: none is one of `given`, or the same as another."""
+    seen = set(map(id, given))
+    results = []
+    for value in values:
+        if id(value) in seen:
+            if isinstance(value, Tracer):
+                value = value.snapshot()
+            elif type(value) is np.ndarray:
+                value = value.copy()
+        seen.add(id(value))
+        results.append(value)
+    return results
+
+
 def _own(value: Any, like: Any, seen: set[int]) -> Any:
     """A derivative of the shape and dtype of `like`.
 

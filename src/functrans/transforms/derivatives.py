@@ -9,7 +9,13 @@ import numpy as np
 
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
-from functrans.core.evaluate import as_constant, captured, kept
+from functrans.core.evaluate import (
+    as_constant,
+    captured,
+    check_unchanged,
+    kept,
+    watched_since,
+)
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
 from functrans.interpreters.dual import Dual, DualTracer
 from functrans.interpreters.stage import Stage, StageTracer, TangentStage
@@ -25,6 +31,7 @@ from functrans.transforms.arguments import (
     leaf_names,
     named_like,
     own_all,
+    own_distinct,
     positions_of,
     unflatten_argument,
 )
@@ -145,6 +152,7 @@ def _differentiate(
         _check_scalar(value, f, holomorphic)
     # The output's record refers to all others; let go of it, so that the sweep can free them.
     del out
+    check_unchanged(watched_since(tape.mark))
     sweep(tape.records, cotangents)
     found = iter(own_all(cotangents, keys, likes, set()))
 
@@ -299,7 +307,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         outputs.append((leaf.record[0] if ours else None, spec_of(leaf)))
         # What the pullback keeps must not change when the user changes the output.
         values.append(kept(leaf.value) if ours else as_constant(leaf))
-    records = tape.records
+    records, watched = tape.records, watched_since(tape.mark)
     value = unflatten_argument(out_structure, values)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
@@ -316,6 +324,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if key is not None and spec.dtype.kind in "fc":
                 cotangents[key] = leaf + cotangents[key] if key in cotangents else leaf
         given = {id(leaf) for leaf in leaves}
+        check_unchanged(watched)
         sweep(list(records), cotangents)
         return tuple(
             unflatten_argument(
@@ -378,7 +387,8 @@ def jvp(
         aux = tree.map(lambda leaf: _primal(leaf, dual), aux)
     out_leaves, out_structure = flatten_argument(out)
     value = unflatten_argument(out_structure, [_primal(leaf, dual) for leaf in out_leaves])
-    tangent = unflatten_argument(out_structure, [_tangent(leaf, dual) for leaf in out_leaves])
+    pushed = own_distinct([_tangent(leaf, dual) for leaf in out_leaves], moving)
+    tangent = unflatten_argument(out_structure, pushed)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
