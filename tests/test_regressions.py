@@ -409,3 +409,46 @@ def test_a_graph_lets_go_of_values_after_their_last_use():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5 * x.nbytes
+
+
+def test_windows_are_views():
+    windows = np.lib.stride_tricks.sliding_window_view
+
+    def f(a):
+        a = a.copy()
+        w = windows(a, 2)
+        a[0] = 50.0
+        with pytest.raises(ValueError, match="read-only"):
+            w[0, 0] = 1.0
+        windows(a, 2, writeable=True)[1] = a[:2] * 2
+        return w * a[1]
+
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(ft.jvp(f, (x,), (x,))[0], f(x))
+    np.testing.assert_array_equal(ft.make_graph(f)(x)(x), f(x))
+
+
+def test_empty_lists_as_indices():
+    x = np.ones(3)
+    assert ft.grad(lambda x: np.sum(np.delete(x, [], 0)))(x).tolist() == [1.0, 1.0, 1.0]
+    assert ft.grad(lambda x: np.sum(np.bincount([], x[:0], 2)))(x).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_tangents_of_assigned_arrays_are_changed_in_place_only_if_nobody_sees_them():
+    def f(x):
+        y = np.zeros_like(x)
+        y[0] = x[0]  # y is a dual number of its own from here
+        z = y * 1.0
+        seen = [z.copy()]
+        for i in range(1, 3):
+            z[i] = x[i] * z[i - 1]
+            seen.append(z.copy())
+        z[0] = 0.0
+        return seen, z
+
+    x, t = np.array([2.0, 3.0, 5.0]), np.array([1.0, 10.0, 100.0])
+    (seen, z), (seen_t, z_t) = ft.jvp(f, (x,), (t,))
+    assert [s.tolist() for s in seen] == [[2, 0, 0], [2, 6, 0], [2, 6, 30]]
+    assert [s.tolist() for s in seen_t] == [[1, 0, 0], [1, 23, 0], [1, 23, 715]]
+    assert z_t.tolist() == [0, 23, 715]
+    assert t.tolist() == [1.0, 10.0, 100.0]

@@ -16,7 +16,7 @@ from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of, shape_of
 from functrans.core.tracer import as_operand, install_assign, install_method
 from functrans.core.views import View, is_mutable, link, mark_as_array, overwrite, view_of
 from functrans.ops import elementwise, structure
-from functrans.ops.indexing import ARRAY, index, update, update_in_place
+from functrans.ops.indexing import ARRAY, index, update, update_both_in_place, update_in_place
 
 _BASIC = frozenset({int, slice, type(None), type(Ellipsis), np.int64, np.int32})
 
@@ -343,7 +343,9 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     alone = x.interpreter.bottom and _is_private(x) and not _is_foreign(value, x)
     if alone and arrays:
         alone = not any(_is_foreign(array, x) for array in arrays)
-    change = update_in_place if alone else update
+    change = update
+    if alone:
+        change = update_both_in_place if _is_tangent_private(x) else update_in_place
     overwrite(x, change(x, value, *arrays, template=template))
 
 
@@ -415,6 +417,20 @@ def _is_private(x: Any) -> bool:
         return False
     del value
     return _references(x) <= _ALONE
+
+
+def _is_tangent_private(x: Any) -> bool:
+    """Whether nobody but a dual number can see its tangent."""
+    tangent = getattr(x, "detail", None)
+    if type(tangent) is not np.ndarray or tangent.base is not None or not tangent.flags.writeable:
+        return False
+    del tangent
+    return _tangent_references(x) <= _ALONE
+
+
+def _tangent_references(x: Any) -> int:
+    tangent = x.detail
+    return sys.getrefcount(tangent)
 
 
 install_assign(assign_all)

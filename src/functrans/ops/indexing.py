@@ -379,15 +379,23 @@ def _update_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArrayS
     return ArraySpec(x.shape, x.dtype)
 
 
-def _update_primitive(impl: Any) -> Primitive:
+def _update_in_place_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+    value = tangents[1]
+    if value is None:
+        value = dtype_of(out).type(0)
+    return _update_in_place(tangents[0], value, *args[2:], **params)
+
+
+def _update_primitive(impl: Any, jvp: Any) -> Primitive:
     return Primitive(
-        "update", impl, jvp=_update_jvp, vjp=_update_vjp, batch=_update_batch, shape=_update_spec
+        "update", impl, jvp=jvp, vjp=_update_vjp, batch=_update_batch, shape=_update_spec
     )
 
 
-update = _update_primitive(_update)
-# The same for an array that nobody else can see, which spares the copy.
-update_in_place = _update_primitive(_update_in_place)
+update = _update_primitive(_update, _update_jvp)
+# The same for an array that nobody else can see, which spares the copy; also of its tangent.
+update_in_place = _update_primitive(_update_in_place, _update_jvp)
+update_both_in_place = _update_primitive(_update_in_place, _update_in_place_jvp)
 
 
 def _last_writers(*arrays: Any, shape: tuple[int, ...], template: tuple[Any, ...]) -> Any:

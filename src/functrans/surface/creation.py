@@ -130,9 +130,21 @@ def array_like(object: Any, dtype: Any = None, **options: Any) -> Any:
     return open_array(array(object, dtype))
 
 
-@implements(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require)
+@implements(np.asarray, np.asanyarray, np.require)
 def asarray_like(a: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
     return open_array(asarray(a, dtype))
+
+
+@implements(np.ascontiguousarray)
+def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
+    x = asarray_like(a, dtype)
+    return x if access.is_contiguous(x) else x.copy()
+
+
+@implements(np.asfortranarray)
+def asfortranarray(a: Any, dtype: Any = None) -> Any:
+    x = asarray_like(a, dtype)
+    return x if access.is_contiguous(np.transpose(x)) else x.copy(order="F")
 
 
 @implements(np.shape)

@@ -28,7 +28,10 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 
 def _plain_index(obj: Any) -> Any:
-    return obj if isinstance(obj, slice) else np.asarray(concrete(obj))
+    if isinstance(obj, slice):
+        return obj
+    index = np.asarray(concrete(obj))
+    return index if index.size else index.astype(np.intp)  # np.asarray([]) is of floats
 
 
 def _flat_or_along(arr: Any, axis: Any) -> tuple[Any, int]:

@@ -112,7 +112,7 @@ def real(val: Any) -> Any:
 def imag(val: Any) -> Any:
     if dtype_of(val).kind == "c":
         return link(elementwise.imag(val), access.ImagView(), val)
-    return np.zeros_like(val)
+    return link(np.zeros_like(val), access.ReadOnlyView(np.zeros_like), val)
 
 
 @implements(np.angle)

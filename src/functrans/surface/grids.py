@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
+from functrans.core.views import link
+from functrans.ops import access
 from functrans.surface.searching import nonzero
 from functrans.surface.shaping import take
 from functrans.surface.table import (
@@ -214,6 +217,15 @@ def sliding_window_view(
     axes = tuple(axis_index(k, ndim) for k in axes)
     if len(widths) != len(axes):
         raise ValueError("Must provide matching length window_shape and axis")
+    windows = partial(_windows, axes=axes, widths=widths)
+    out = windows(array)
+    if not writeable:
+        return link(out, access.ReadOnlyView(windows), x)
+    places = windows(np.arange(np.size(array)).reshape(shape_of(array)))
+    return link(out, access.FlatPlaces(windows, places), x)
+
+
+def _windows(array: Any, axes: tuple[int, ...], widths: tuple[int, ...]) -> Any:
     for along, width in zip(axes, widths, strict=True):
         starts = shape_of(array)[along] - width + 1
         if width < 0 or starts < 1:

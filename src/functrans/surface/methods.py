@@ -108,8 +108,8 @@ for _name, _function in {
     "__floor__": lambda x: int(np.floor(x)),
     "__ceil__": lambda x: int(np.ceil(x)),
     "__trunc__": lambda x: int(np.trunc(x)),
-    "conj": lambda x: np.conjugate(x),
-    "conjugate": lambda x: np.conjugate(x),
+    "conj": lambda x: np.conjugate(x) if x.dtype.kind == "c" else x,
+    "conjugate": lambda x: np.conjugate(x) if x.dtype.kind == "c" else x,
     "copy": lambda x, order="C": creation.copy(x, order),
     "__contains__": lambda x, value: bool(np.any(x == value)),
 }.items():

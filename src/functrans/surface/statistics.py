@@ -126,6 +126,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 @implements(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     bins = as_array(x)
+    if not shape_of(bins)[:1] or not shape_of(bins)[0]:
+        bins = bins.astype(np.intp)  # np.asarray([]) is of floats
     if ndim_of(bins) != 1:
         raise ValueError("object too deep for desired array")
     if dtype_of(bins).kind not in "biu":

@@ -252,7 +252,11 @@ def _kolmogorov_series(x: Any) -> Any:
 
 
 def _slope_of_kolmogorov(x: Any) -> Any:
-    return jvp(_kolmogorov_series, (x,), (np.ones(np.shape(x), dtype_of(x)),))[1]
+    # K(x) is 1 for x <= 0, and to the last digit for x < 0.04, where the series would divide 0 by 0.
+    known = x > 0.04
+    inside = np.where(known, x, 1)
+    slope = jvp(_kolmogorov_series, (inside,), (np.ones(np.shape(x), dtype_of(x)),))[1]
+    return np.where(known, slope, 0)
 
 
 rule(sc.kolmogorov, lambda x: _slope_of_kolmogorov(x))
