@@ -447,7 +447,7 @@ def test_tangents_of_assigned_arrays_are_changed_in_place_only_if_nobody_sees_th
         return seen, z
 
     x, t = np.array([2.0, 3.0, 5.0]), np.array([1.0, 10.0, 100.0])
-    (seen, z), (seen_t, z_t) = ft.jvp(f, (x,), (t,))
+    (seen, _), (seen_t, z_t) = ft.jvp(f, (x,), (t,))
     assert [s.tolist() for s in seen] == [[2, 0, 0], [2, 6, 0], [2, 6, 30]]
     assert [s.tolist() for s in seen_t] == [[1, 0, 0], [1, 23, 0], [1, 23, 715]]
     assert z_t.tolist() == [0, 23, 715]
