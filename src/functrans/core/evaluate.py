@@ -91,7 +91,7 @@ def captured(value: Any) -> Any:
     return value
 
 
-_COPIED_BYTES = 1 << 16
+COPIED_BYTES = 1 << 16
 
 
 def kept(value: Any) -> Any:
@@ -102,8 +102,9 @@ def kept(value: Any) -> Any:
     """
     if not isinstance(value, np.ndarray):
         return captured(value)
-    if value.nbytes <= _COPIED_BYTES:
-        return np.array(value, copy=True)
+    if value.nbytes <= COPIED_BYTES:
+        # What owns its memory and is read-only is safe, such as arguments that a transform hands on.
+        return value if value.base is None and not value.flags.writeable else np.array(value)
     if value.flags.writeable:
         _watched.arrays.append((value, _sample(value)))
     return value

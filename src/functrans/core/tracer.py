@@ -32,6 +32,7 @@ FUNCTIONS: dict[Any, Any] = {}
 # that fills UFUNCS for them.
 LAZY: dict[str, str] = {}
 
+_ndarray, _float64 = np.ndarray, np.float64
 _NUMBERS = frozenset(
     {np.ndarray, bool, int, float, complex, np.float64, np.float32, np.float16, np.int64, np.int32}
     | {np.complex128, np.complex64, np.bool_}
@@ -103,13 +104,15 @@ class ArrayTracer(Tracer):
         if method == "__call__" and not kwargs:
             primitive = UFUNCS.get(ufunc)
             if isinstance(primitive, Primitive):
+                interpreter = self.interpreter
                 if len(inputs) == 1:
                     x = _strong(self) if _is_weak(self) else self
-                    return self.interpreter.process1(primitive, x)
+                    return interpreter.process1(primitive, x)
                 if len(inputs) == 2:
                     x, y = inputs
                     other = y if x is self else x
-                    interpreter = self.interpreter
+                    if type(other) is _ndarray:
+                        return interpreter.process2(primitive, x, y)
                     if isinstance(other, Tracer):
                         if other.interpreter is not interpreter:
                             interpreter, x, y = _top(x, y)
@@ -117,7 +120,7 @@ class ArrayTracer(Tracer):
                         other = as_operand(other)
                         x, y = (x, other) if x is self else (other, y)
                     # A ufunc of Python scalars alone follows NumPy's arithmetic, not Python's.
-                    if type(other) is not np.ndarray and _is_weak(self) and _is_weak(other):
+                    if _is_weak(self) and _is_weak(other):
                         x, y = _strong(x), _strong(y)
                     return interpreter.process2(primitive, x, y)
             if primitive is not None:
@@ -209,7 +212,7 @@ def _top(x: Any, y: Any) -> tuple[Any, Any, Any]:
 def _is_weak(value: Any) -> bool:
     """Whether a value is a Python scalar, traced or not."""
     held = getattr(value, "value", value)
-    if type(held) is np.ndarray or type(held) is np.float64:  # most are
+    if type(held) is _ndarray or type(held) is _float64:  # most are
         return False
     while isinstance(value, Tracer):
         if getattr(value, "value", None) is None:

@@ -12,7 +12,7 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.accumulate import Accumulator
 from functrans.core.dispatch import Tracer
-from functrans.core.evaluate import kept
+from functrans.core.evaluate import COPIED_BYTES
 from functrans.core.shapes import cast, dtype_of, shape_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -81,8 +81,10 @@ def guarded(argument: Any) -> Any:
     """An argument that is handed on as it is, such that the function cannot change the caller's array."""
     if type(argument) is np.ndarray:
         if argument.flags.writeable:
-            argument = kept(argument).view()
-            argument.flags.writeable = False
+            # np.add.at writes even where it must not, so small arrays are copied.
+            small = argument.nbytes <= COPIED_BYTES
+            argument = argument.copy("K") if small else argument.view()
+            argument.setflags(False)
     elif type(argument) is tuple or type(argument) is list:
         return type(argument)(map(guarded, argument))
     elif type(argument) is dict:

@@ -122,7 +122,11 @@ def _differentiate(
 ) -> tuple[Any, Any, Any]:
     """The value, gradients and aux of f: record it on a tape, and sweep back from the output."""
     positions = positions_of(argnums, len(args), f)
-    traced_args = list(map(guarded, args)) if len(args) > len(positions) else list(args)
+    traced_args = list(args)
+    if len(args) > len(positions):
+        for k, arg in enumerate(args):
+            if k not in positions:
+                traced_args[k] = guarded(arg)
     if kwargs:
         kwargs = guarded(kwargs)
     aux = None
