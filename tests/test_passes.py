@@ -93,7 +93,7 @@ SPECIAL = np.array([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, 5e-324, 1e308
         (lambda x: x**1, []),
         (lambda x: x - 0.0, []),
         (lambda x: x + -0.0, []),
-        (lambda x: -(-x), []),
+        (lambda x: np.negative(-x), []),
         (lambda x: +x, []),
         (lambda x: x.astype(float), []),
         (lambda x: np.conj(x.real), []),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from functrans import errors as errors
 from functrans import numpy as numpy
 from functrans import tree as tree
+from functrans.compiler.source import source
 from functrans.core.allocator import keep_freed_memory as _keep_freed_memory
 from functrans.core.shapes import ArraySpec
 from functrans.core.tracer import LAZY as _LAZY
@@ -75,6 +76,7 @@ __all__ = [
     "pmin",
     "psum",
     "ravel_pytree",
+    "source",
     "stop_gradient",
     "tree",
     "value_and_grad",
