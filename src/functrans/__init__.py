@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from functrans import errors as errors
 from functrans import numpy as numpy
 from functrans import tree as tree
+from functrans.compiler.jit import jit
 from functrans.compiler.source import source
 from functrans.core.allocator import keep_freed_memory as _keep_freed_memory
 from functrans.core.shapes import ArraySpec
@@ -66,6 +67,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "linear_transpose",
     "linearize",

@@ -1,5 +1,6 @@
 """Every error a user can meet; see `functrans.core.errors`."""
 
+from functrans.compiler.jit import RetraceWarning
 from functrans.core.errors import (
     ArgnumsError,
     ArrayConversionError,
@@ -40,6 +41,7 @@ __all__ = [
     "OptionError",
     "OutputShapeError",
     "OutputTypeError",
+    "RetraceWarning",
     "StagingError",
     "TangentError",
 ]

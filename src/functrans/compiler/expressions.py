@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functrans.compiler.vocabulary import is_ours
+from functrans.compiler.vocabulary import is_numpys, is_ours
 from functrans.core.shapes import ArraySpec
 from functrans.ops.indexing import ARRAY
 
@@ -308,10 +308,10 @@ def expression(primitive: Any, call: Call) -> Text | None:
     impl: Any = primitive.impl
     arguments = ", ".join(arg.code for arg in call.args)
     if isinstance(impl, np.ufunc) and not call.params:
-        if getattr(np, impl.__name__, None) is impl:
+        if is_numpys(impl):
             return Text(f"np.{impl.__name__}({arguments})")
         return Text(f"special.{impl.__name__}({arguments})")
-    if getattr(np, getattr(impl, "__name__", ""), None) is impl and not call.params:
+    if is_numpys(impl) and not call.params:
         return Text(f"np.{impl.__name__}({arguments})")
     if not is_ours(primitive):
         return None

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.compiler.vocabulary import is_numpys
 from functrans.core import errors
 from functrans.core.primitive import Primitive
 
@@ -30,7 +31,7 @@ class Helpers:
     def add(self, primitive: Primitive) -> str:
         """Define a function that evaluates the primitive, and give its name."""
         impl = primitive.impl
-        if not isinstance(impl, FunctionType) or impl.__closure__ or impl.__name__ == "<lambda>":
+        if not isinstance(impl, FunctionType) or impl.__name__ == "<lambda>":
             raise errors.MissingRuleError(
                 f"the operation {primitive.name} cannot be written as plain NumPy source."
             )
@@ -44,12 +45,12 @@ class Helpers:
         definition: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
         definition = _Bare().visit(definition)
         definition.name = name
+        outer = _outer_names(function)
         renamed = {function.__name__: name}
         for node in ast.walk(definition):
-            if isinstance(node, ast.Name) and node.id in function.__globals__:
+            if isinstance(node, ast.Name) and node.id in outer:
                 if node.id not in renamed:
-                    value = function.__globals__[node.id]
-                    renamed[node.id] = self._provide(node.id, value, owner)
+                    renamed[node.id] = self._provide(node.id, outer[node.id], owner)
                 node.id = renamed[node.id]
         del self.definitions[name]  # it stands below what it uses
         self.definitions[name] = ast.unparse(definition)
@@ -72,7 +73,7 @@ class Helpers:
             return self.add(value)
         if isinstance(value, FunctionType) and value.__module__.split(".")[0] == "functrans":
             return self._function(value, owner)
-        if isinstance(value, np.ufunc) and getattr(np, value.__name__, None) is value:
+        if isinstance(value, np.ufunc) and is_numpys(value):
             return f"np.{value.__name__}"
         if isinstance(value, FunctionType) or getattr(value, "__module__", None) == "math":
             self.imports.add(f"from {value.__module__} import {name}")
@@ -98,6 +99,14 @@ def _literal(value: Any, owner: str) -> str:
     raise errors.MissingRuleError(
         f"the operation {owner} cannot be written as plain NumPy source: it uses {value!r}."
     )
+
+
+def _outer_names(function: FunctionType) -> dict[str, Any]:
+    """What the names that a function does not define mean to it."""
+    code = function.__code__
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    names = {**function.__globals__, **dict(zip(code.co_freevars, cells, strict=True))}
+    return {name: value for name, value in names.items() if name not in code.co_varnames}
 
 
 class _Bare(ast.NodeTransformer):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 import sys
 from functools import cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from functrans import ops
 from functrans.core.primitive import Primitive
 from functrans.core.tracer import UFUNCS
+from functrans.ops.special import bessel_i
 
 
 @cache
@@ -23,15 +27,14 @@ def _numpy_words() -> dict[str, Primitive]:
             if isinstance(value, Primitive) and words.setdefault(value.name, value) is not value:
                 words[attribute] = value
     for ufunc, value in UFUNCS.items():
-        if isinstance(value, Primitive) and _is_numpys(ufunc):
+        if isinstance(value, Primitive) and is_numpys(ufunc):
             words.setdefault(value.name, value)
     return words
 
 
-def _is_numpys(ufunc: Any) -> bool:
-    import numpy as np
-
-    return getattr(np, ufunc.__name__, None) is ufunc
+def is_numpys(function: Any) -> bool:
+    """Whether a function is the one that NumPy has under its name."""
+    return getattr(np, getattr(function, "__name__", ""), None) is function
 
 
 def _scipy_words() -> dict[str, Primitive]:
@@ -43,7 +46,7 @@ def _scipy_words() -> dict[str, Primitive]:
                 if isinstance(value, Primitive):
                     words.setdefault(f"scipy.{value.name}", value)
     for ufunc, value in UFUNCS.items():
-        if _is_numpys(ufunc):
+        if is_numpys(ufunc):
             continue
         if not isinstance(value, Primitive):  # a function that calls the primitive
             cells = getattr(value, "__closure__", None) or ()
@@ -57,6 +60,8 @@ def _scipy_words() -> dict[str, Primitive]:
 
 def word_of(primitive: Primitive) -> str | None:
     """The name by which `primitive_called` finds a primitive, or None for one that is not ours."""
+    if primitive.name.startswith("bessel_i"):
+        return primitive.name
     for words in (_numpy_words(), _scipy_words()):
         for name in (primitive.name, f"scipy.{primitive.name}"):
             if words.get(name) is primitive:
@@ -69,6 +74,9 @@ def word_of(primitive: Primitive) -> str | None:
 
 def primitive_called(name: str) -> Primitive | None:
     """The primitive of this name, or None."""
+    bessel = re.fullmatch(r"bessel_i([0-9]{1,3})", name)
+    if bessel is not None:  # these are made when they are asked for
+        return bessel_i(int(bessel.group(1)))
     if not name.startswith("scipy."):
         return _numpy_words().get(name)
     import_module("functrans.scipy.rules")
