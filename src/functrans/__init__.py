@@ -40,6 +40,7 @@ from functrans.tree import ravel_pytree
 
 if TYPE_CHECKING:
     from functrans import random as random
+    from functrans.compiler.storage import load_graph as load_graph
 
 __version__ = "0.1.0"
 
@@ -48,10 +49,12 @@ _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 
 
 def __getattr__(name: str) -> Any:
-    """`functrans.random` is imported when it is first used."""
-    if name != "random":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("functrans.random")
+    """`functrans.random` and `load_graph` are imported when they are first used."""
+    if name == "random":
+        return import_module("functrans.random")
+    if name == "load_graph":
+        return import_module("functrans.compiler.storage").load_graph
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
@@ -71,6 +74,7 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "load_graph",
     "make_graph",
     "numpy",
     "pmax",

@@ -29,7 +29,15 @@ def _numpy_words() -> dict[str, Primitive]:
     for ufunc, value in UFUNCS.items():
         if isinstance(value, Primitive) and is_numpys(ufunc):
             words.setdefault(value.name, value)
+    for value in _held_by("functrans.surface"):
+        words.setdefault(value.name, value)
     return words
+
+
+def _held_by(package: str) -> list[Primitive]:
+    """The primitives that the modules of a package have names for, as far as they are imported."""
+    modules = [vars(sys.modules[name]) for name in sorted(sys.modules) if name.startswith(package)]
+    return [v for names in modules for v in list(names.values()) if isinstance(v, Primitive)]
 
 
 def is_numpys(function: Any) -> bool:
@@ -40,11 +48,8 @@ def is_numpys(function: Any) -> bool:
 def _scipy_words() -> dict[str, Primitive]:
     """The primitives of `functrans.scipy`, as far as they have been imported."""
     words: dict[str, Primitive] = {}
-    for name in sorted(sys.modules):
-        if name.startswith("functrans.scipy"):
-            for value in list(vars(sys.modules[name]).values()):
-                if isinstance(value, Primitive):
-                    words.setdefault(f"scipy.{value.name}", value)
+    for value in _held_by("functrans.scipy"):
+        words.setdefault(f"scipy.{value.name}", value)
     for ufunc, value in UFUNCS.items():
         if is_numpys(ufunc):
             continue
