@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from functrans import errors as errors
 from functrans import numpy as numpy
 from functrans import tree as tree
-from functrans.compiler.jit import jit
-from functrans.compiler.source import source
 from functrans.core.allocator import keep_freed_memory as _keep_freed_memory
 from functrans.core.shapes import ArraySpec
 from functrans.core.tracer import LAZY as _LAZY
@@ -40,6 +38,8 @@ from functrans.tree import ravel_pytree
 
 if TYPE_CHECKING:
     from functrans import random as random
+    from functrans.compiler.jit import jit as jit
+    from functrans.compiler.source import source as source
     from functrans.compiler.storage import load_graph as load_graph
 
 __version__ = "0.1.0"
@@ -48,13 +48,18 @@ _keep_freed_memory()
 _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 
 
+_WHEN_USED = {"jit": "jit", "load_graph": "storage", "source": "source"}
+
+
 def __getattr__(name: str) -> Any:
-    """`functrans.random` and `load_graph` are imported when they are first used."""
+    """`functrans.random` and what compiles graphs are imported when they are first used."""
     if name == "random":
         return import_module("functrans.random")
-    if name == "load_graph":
-        return import_module("functrans.compiler.storage").load_graph
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _WHEN_USED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"functrans.compiler.{_WHEN_USED[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Every error a user can meet; see `functrans.core.errors`."""
 
-from functrans.compiler.jit import RetraceWarning
+from functrans.compiler.retracing import RetraceWarning
 from functrans.core.errors import (
     ArgnumsError,
     ArrayConversionError,

@@ -6,7 +6,6 @@ import inspect
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from functrans.compiler.generated import Compiled, compile_graph
 from functrans.compiler.passes import freeze, optimize
+from functrans.compiler.retracing import RETRACES, warn_of_retracing
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, running_interpreters
 from functrans.core.evaluate import as_constant, run_equations
@@ -21,12 +21,6 @@ from functrans.core.shapes import ArraySpec, spec_of
 from functrans.graph.graph import Graph, trace_names
 from functrans.transforms.arguments import check_callable, named_like
 from functrans.transforms.staging import make_graph
-
-RETRACES = 8  # so many traces of one function are not yet suspicious
-
-
-class RetraceWarning(UserWarning):
-    """A jitted function is traced again and again, because an argument keeps changing its kind."""
 
 
 class Traced:
@@ -104,7 +98,7 @@ class Jitted:
         self._static = bool(static_argnums or static_argnames)
         self._backend = backend
         self._traced: dict[Any, Traced] = {}
-        self._kinds: list[tuple[list[str], list[str]]] = []  # the names and kinds of each trace
+        self._kinds: list[dict[str, str]] = []  # what each argument was, for each trace
         self._lock = threading.Lock()
         self._warned = False
 
@@ -201,38 +195,17 @@ class Jitted:
 
     def _note(self, graph: Graph, static: Any) -> None:
         """Count the traces, and warn when there are many."""
-        names = list(graph.input_names or [])
-        kinds = [str(v.spec) for v in graph.inputs]
+        kinds = dict(zip(graph.input_names or (), (str(v.spec) for v in graph.inputs), strict=True))
         if static is not None:
             parameters = _parameter_names(self._function)
-            for position, held in static[0]:
-                known = position < len(parameters)
-                names.append(parameters[position] if known else f"argument {position}")
-                kinds.append(f"the static value {held.value!r:.40}")
-            for name, held in static[1]:
-                names.append(name)
-                kinds.append(f"the static value {held.value!r:.40}")
-        self._kinds.append((names, kinds))
-        if len(self._kinds) <= RETRACES or self._warned:
-            return
-        self._warned = True
-        seen: dict[str, list[str]] = {}
-        for each_names, each_kinds in self._kinds:
-            for name, kind in zip(each_names, each_kinds, strict=True):
-                if kind not in seen.setdefault(name, []):
-                    seen[name].append(kind)
-        changing = max(seen, key=lambda name: len(seen[name])) if seen else ""
-        if changing and len(seen[changing]) > 2:
-            reason = f"the argument {changing} came as {', '.join(seen[changing][:4])}, ..."
-        else:
-            reason = "its arguments came in containers of different structure"
-        warnings.warn(
-            f"jit has traced {errors.describe(self._function)} {len(self._kinds)} times: {reason} "
-            "Each new shape, dtype or static value is traced and compiled anew. Pad arrays to a few "
-            "shapes, or pass numbers as arrays instead of static arguments.",
-            RetraceWarning,
-            stacklevel=4,
-        )
+            for place, held in (*static[0], *static[1]):
+                if type(place) is int:
+                    place = parameters[place] if place < len(parameters) else f"number {place}"
+                kinds[place] = f"the static value {held.value!r:.40}"
+        self._kinds.append(kinds)
+        if len(self._kinds) > RETRACES and not self._warned:
+            self._warned = True
+            warn_of_retracing(self._function, self._kinds)
 
     # Under other transforms.
 
