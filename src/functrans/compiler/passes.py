@@ -110,9 +110,12 @@ class Rewriter:
             return None
         if np.ndim(value) == 0:
             return value
-        first = value.reshape(-1)[0]
-        bits = np.ascontiguousarray(value).view(np.uint8).reshape(-1, value.itemsize)
-        return first if (bits == bits[0]).all() else None
+        flat = value.reshape(-1)
+        for part in (flat[:16], flat):  # most arrays differ early
+            bits = np.ascontiguousarray(part).view(np.uint8).reshape(-1, value.itemsize)
+            if not (bits == bits[0]).all():
+                return None
+        return flat[0]
 
 
 def freeze(value: Any) -> Any:
