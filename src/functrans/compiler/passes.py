@@ -21,24 +21,31 @@ from functrans.ops import elementwise as ew
 from functrans.ops import structure
 from functrans.ops.indexing import index, update_in_place
 
-Pass = Callable[[Graph], Graph]
+_MOST_ROUNDS = 50  # a graph needs about three
 FOLDED_BYTES = 1 << 16  # constants that are computed ahead take at most so much memory
 
 
 def optimize(graph: Graph, level: int = 2) -> Graph:
     """The graph after all passes up to this level, run until nothing changes; 0 changes nothing."""
-    passes = [each for rank, each in PASSES if rank <= level]
-    while passes:
-        before = _fingerprint(graph)
-        for each in passes:
-            graph = each(graph)
-        if _fingerprint(graph) == before:
-            break
+    if level < 1:
+        return graph
+    rules = [rule for rank, rule in RULES if rank <= level]
+
+    def first(walk: Rewriter, equation: Equation) -> Variable | None:
+        for rule in rules:
+            found = rule(walk, equation)
+            if found is not None:
+                return found
+        return None
+
+    graph = graph.pruned()
+    for _ in range(_MOST_ROUNDS):
+        walk = Rewriter(graph)
+        smaller = common_subexpressions(walk.run(first))
+        if not walk.replaced and len(smaller.equations) == len(graph.equations):
+            return smaller
+        graph = smaller
     return graph
-
-
-def _fingerprint(graph: Graph) -> list[Any]:
-    return [(id(e.primitive), e.inputs, freeze(e.params)) for e in graph.equations]
 
 
 # What passes are made of.
@@ -64,16 +71,19 @@ class Rewriter:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.numbers: dict[Variable, Any] = {}
         self.constants = dict(graph.constants)
         self.equations: list[Equation] = []
         self.replaced: dict[Variable, Variable] = {}
         self.origin: dict[Variable, Equation] = {}
 
-    def run(self, rule: Callable[[Rewriter, Equation], Variable | None]) -> Graph:
+    def run(self, rule: Rule) -> Graph:
         """Apply a rule that gives the variable that stands for an equation's result, or None."""
+        replaced = self.replaced
         for equation in self.graph.equations:
-            inputs = tuple([self.replaced.get(v, v) for v in equation.inputs])
-            equation = Equation(equation.primitive, inputs, equation.params, equation.outputs)
+            if not replaced.keys().isdisjoint(equation.inputs):
+                inputs = tuple([replaced.get(v, v) for v in equation.inputs])
+                equation = Equation(equation.primitive, inputs, equation.params, equation.outputs)
             found = None if equation.primitive.outputs else rule(self, equation)
             if found is not None and found.spec == equation.outputs[0].spec:
                 self.replaced[equation.outputs[0]] = found
@@ -106,16 +116,27 @@ class Rewriter:
     def number(self, variable: Variable) -> Any:
         """The scalar that a constant variable holds in every entry, or None."""
         value = self.constants.get(variable)
-        if value is None or isinstance(value, Tracer) or np.size(value) == 0:
+        if value is None:
             return None
-        if np.ndim(value) == 0:
-            return value
-        flat = value.reshape(-1)
-        for part in (flat[:16], flat):  # most arrays differ early
-            bits = np.ascontiguousarray(part).view(np.uint8).reshape(-1, value.itemsize)
-            if not (bits == bits[0]).all():
-                return None
-        return flat[0]
+        if variable not in self.numbers:
+            self.numbers[variable] = _number(value)
+        return self.numbers[variable]
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, Tracer) or np.size(value) == 0:
+        return None
+    if np.ndim(value) == 0:
+        return value
+    flat = value.reshape(-1)
+    for part in (flat[:16], flat):  # most arrays differ early
+        bits = np.ascontiguousarray(part).view(np.uint8).reshape(-1, value.itemsize)
+        if not (bits == bits[0]).all():
+            return None
+    return flat[0]
+
+
+Rule = Callable[[Rewriter, Equation], Variable | None]
 
 
 def freeze(value: Any) -> Any:
@@ -185,23 +206,23 @@ def _constant_key(value: Any) -> Any:
 
 def fold_constants(graph: Graph) -> Graph:
     """Compute ahead what depends on constants only, if the result is small. Exact."""
+    return Rewriter(graph).run(_folded)
 
-    def rule(walk: Rewriter, equation: Equation) -> Variable | None:
-        if isinstance(equation.primitive, Collective) or not equation.inputs:
-            return None
-        values = [walk.constants.get(v) for v in equation.inputs]
-        spec = equation.outputs[0].spec
-        known = all(value is not None and not isinstance(value, Tracer) for value in values)
-        if not known or spec.size * spec.dtype.itemsize > FOLDED_BYTES:
-            return None
-        try:
-            with np.errstate(all="ignore"):
-                value = equation.primitive.impl(*values, **equation.params)
-        except Exception:  # it will fail again when the graph runs, where the user can see it
-            return None
-        return walk.constant(value.copy() if isinstance(value, np.ndarray) else value)
 
-    return Rewriter(graph).run(rule)
+def _folded(walk: Rewriter, equation: Equation) -> Variable | None:
+    if isinstance(equation.primitive, Collective) or not equation.inputs:
+        return None
+    values = [walk.constants.get(v) for v in equation.inputs]
+    spec = equation.outputs[0].spec
+    known = all(value is not None and not isinstance(value, Tracer) for value in values)
+    if not known or spec.size * spec.dtype.itemsize > FOLDED_BYTES:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            value = equation.primitive.impl(*values, **equation.params)
+    except Exception:  # it will fail again when the graph runs, where the user can see it
+        return None
+    return walk.constant(value.copy() if isinstance(value, np.ndarray) else value)
 
 
 def fold_broadcasts(graph: Graph) -> Graph:
@@ -210,24 +231,24 @@ def fold_broadcasts(graph: Graph) -> Graph:
     An operand that was broadcast before is taken as it was, and one that holds the same number
     everywhere becomes that number, where the result has the same shape and dtype without.
     """
+    return Rewriter(graph).run(_unspread)
 
-    def rule(walk: Rewriter, equation: Equation) -> Variable | None:
-        if not isinstance(equation.primitive, Elementwise) or equation.params:
-            return None
-        inputs = list(equation.inputs)
-        for k, variable in enumerate(inputs):
-            for smaller in _smaller(walk, variable):
-                specs = tuple(v.spec for v in (*inputs[:k], smaller, *inputs[k + 1 :]))
-                if all(spec.weak or not spec.shape for spec in specs):
-                    continue  # Python's and NumPy's arithmetic of scalars are not the same
-                if equation.primitive.shape(specs, {}) == equation.outputs[0].spec:
-                    inputs[k] = smaller
-                    break
-        if inputs == list(equation.inputs):
-            return None
-        return walk.emit(equation.primitive, *inputs)
 
-    return Rewriter(graph).run(rule)
+def _unspread(walk: Rewriter, equation: Equation) -> Variable | None:
+    if not isinstance(equation.primitive, Elementwise) or equation.params:
+        return None
+    inputs = list(equation.inputs)
+    for k, variable in enumerate(inputs):
+        for smaller in _smaller(walk, variable):
+            specs = tuple(v.spec for v in (*inputs[:k], smaller, *inputs[k + 1 :]))
+            if all(spec.weak or not spec.shape for spec in specs):
+                continue  # Python's and NumPy's arithmetic of scalars are not the same
+            if equation.primitive.shape(specs, {}) == equation.outputs[0].spec:
+                inputs[k] = smaller
+                break
+    if inputs == list(equation.inputs):
+        return None
+    return walk.emit(equation.primitive, *inputs)
 
 
 _PLAIN_KINDS = {"b": 1, "i": 8, "u": 8, "f": 8, "c": 16}
@@ -332,32 +353,32 @@ def _is_neutral(number: Any, spec: ArraySpec) -> bool:
 
 def cancel_moves(graph: Graph) -> Graph:
     """Reshapes, transposes and broadcasts that follow each other become one, or none. Exact."""
+    return Rewriter(graph).run(_fewer_moves)
 
-    def rule(walk: Rewriter, equation: Equation) -> Variable | None:
-        primitive, params = equation.primitive, equation.params
-        spec = equation.outputs[0].spec
-        if primitive is index and _keeps_all(equation):
-            primitive, params = structure.reshape, {"shape": spec.shape}
-            if equation.inputs[0].spec != spec:
-                return walk.emit(primitive, *equation.inputs, **params)
-        if primitive not in _MOVES:
-            return None
-        (x,) = equation.inputs
-        if primitive is structure.transpose:
-            axes = params["axes"]
-            inner = walk.made_by(x, primitive)
-            if inner is not None:
-                axes = tuple(inner.params["axes"][a] for a in axes)
-                (x,) = inner.inputs
-            if tuple(axes) == tuple(range(len(axes))):
-                return x
-            return None if inner is None else walk.emit(primitive, x, axes=axes)
-        if x.spec == spec:
-            return x
+
+def _fewer_moves(walk: Rewriter, equation: Equation) -> Variable | None:
+    primitive, params = equation.primitive, equation.params
+    spec = equation.outputs[0].spec
+    if primitive is index and _keeps_all(equation):
+        primitive, params = structure.reshape, {"shape": spec.shape}
+        if equation.inputs[0].spec != spec:
+            return walk.emit(primitive, *equation.inputs, **params)
+    if primitive not in _MOVES:
+        return None
+    (x,) = equation.inputs
+    if primitive is structure.transpose:
+        axes = params["axes"]
         inner = walk.made_by(x, primitive)
-        return None if inner is None else walk.emit(primitive, inner.inputs[0], **params)
-
-    return Rewriter(graph).run(rule)
+        if inner is not None:
+            axes = tuple(inner.params["axes"][a] for a in axes)
+            (x,) = inner.inputs
+        if tuple(axes) == tuple(range(len(axes))):
+            return x
+        return None if inner is None else walk.emit(primitive, x, axes=axes)
+    if x.spec == spec:
+        return x
+    inner = walk.made_by(x, primitive)
+    return None if inner is None else walk.emit(primitive, inner.inputs[0], **params)
 
 
 def _keeps_all(equation: Equation) -> bool:
@@ -373,70 +394,69 @@ _MOVES = frozenset({structure.reshape, structure.transpose, structure.broadcast_
 
 def small_powers(graph: Graph) -> Graph:
     """x ** 2 and x ** 3 as products. The last digit may differ."""
+    return Rewriter(graph).run(_product)
 
-    def rule(walk: Rewriter, equation: Equation) -> Variable | None:
-        if equation.primitive is ew.square:
-            (x,) = equation.inputs
-            return walk.emit(ew.multiply, x, x)
-        if equation.primitive is not ew.power:
-            return None
-        x, y = equation.inputs
-        exponent = walk.number(y)
-        if x.spec != equation.outputs[0].spec or x.spec.dtype.kind not in "iuf":
-            return None
-        if _is(exponent, 2):
-            return walk.emit(ew.multiply, x, x)
-        if _is(exponent, 3):
-            return walk.emit(ew.multiply, walk.emit(ew.multiply, x, x), x)
+
+def _product(walk: Rewriter, equation: Equation) -> Variable | None:
+    if equation.primitive is ew.square:
+        (x,) = equation.inputs
+        return walk.emit(ew.multiply, x, x)
+    if equation.primitive is not ew.power:
         return None
-
-    return Rewriter(graph).run(rule)
+    x, y = equation.inputs
+    exponent = walk.number(y)
+    if x.spec != equation.outputs[0].spec or x.spec.dtype.kind not in "iuf":
+        return None
+    if _is(exponent, 2):
+        return walk.emit(ew.multiply, x, x)
+    if _is(exponent, 3):
+        return walk.emit(ew.multiply, walk.emit(ew.multiply, x, x), x)
+    return None
 
 
 def add_no_zeros(graph: Graph) -> Graph:
     """x + 0.0 as x. A result of -0.0 where 0.0 was is equal to it."""
+    return Rewriter(graph).run(_without_zero)
 
-    def rule(walk: Rewriter, equation: Equation) -> Variable | None:
-        if equation.primitive is not ew.add:
-            return None
-        x, y = equation.inputs
-        if _is(walk.number(y), 0):
-            return x
-        return y if _is(walk.number(x), 0) else None
 
-    return Rewriter(graph).run(rule)
+def _without_zero(walk: Rewriter, equation: Equation) -> Variable | None:
+    if equation.primitive is not ew.add:
+        return None
+    x, y = equation.inputs
+    if _is(walk.number(y), 0):
+        return x
+    return y if _is(walk.number(x), 0) else None
 
 
 def merge_factors(graph: Graph) -> Graph:
     """a * (b * x) as (a * b) * x for numbers a and b. The last digit may differ."""
+    return Rewriter(graph).run(_one_factor)
 
-    def rule(walk: Rewriter, equation: Equation) -> Variable | None:
-        if equation.primitive is not ew.multiply:
-            return None
-        for outer, inner in (equation.inputs, equation.inputs[::-1]):
-            product = walk.made_by(inner, ew.multiply)
-            a = walk.number(outer)
-            if a is None or product is None or not outer.spec.weak:
-                continue
-            for factor, x in (product.inputs, product.inputs[::-1]):
-                b = walk.number(factor)
-                if b is not None and factor.spec.weak and x.spec == equation.outputs[0].spec:
-                    merged = a * b
-                    if x.spec.dtype.kind == "f" and np.isfinite(merged) and merged:
-                        return walk.emit(ew.multiply, walk.constant(merged), x)
+
+def _one_factor(walk: Rewriter, equation: Equation) -> Variable | None:
+    if equation.primitive is not ew.multiply:
         return None
+    for outer, inner in (equation.inputs, equation.inputs[::-1]):
+        product = walk.made_by(inner, ew.multiply)
+        a = walk.number(outer)
+        if a is None or product is None or not outer.spec.weak:
+            continue
+        for factor, x in (product.inputs, product.inputs[::-1]):
+            b = walk.number(factor)
+            if b is not None and factor.spec.weak and x.spec == equation.outputs[0].spec:
+                merged = a * b
+                if x.spec.dtype.kind == "f" and np.isfinite(merged) and merged:
+                    return walk.emit(ew.multiply, walk.constant(merged), x)
+    return None
 
-    return Rewriter(graph).run(rule)
 
-
-PASSES: list[tuple[int, Pass]] = [
-    (1, dead_code),
-    (1, fold_constants),
-    (1, fold_broadcasts),
-    (1, simplify),
-    (1, cancel_moves),
-    (2, small_powers),
-    (2, add_no_zeros),
-    (2, merge_factors),
-    (1, common_subexpressions),
+# The rules of these passes, with their levels; `optimize` runs all in one walk.
+RULES: list[tuple[int, Rule]] = [
+    (1, _folded),
+    (1, _unspread),
+    (1, _simpler),
+    (1, _fewer_moves),
+    (2, _product),
+    (2, _without_zero),
+    (2, _one_factor),
 ]

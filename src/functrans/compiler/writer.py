@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import keyword
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -74,6 +73,7 @@ class Writer:
         self.lines: list[str] = []
         self.bound: dict[str, Any] = {}  # names that the text uses and does not define
         self.taken: set[str] = set(_RESERVED)
+        self.numbers: dict[str, int] = defaultdict(lambda: 1)  # the last of each numbered name
         self.uses = Counter(v for equation in graph.equations for v in equation.inputs)
         self.uses.update(graph.outputs)
         self.calls = 0
@@ -81,9 +81,9 @@ class Writer:
     def fresh(self, base: str) -> str:
         """A name that nothing has yet."""
         name = base
-        number = count(2)
         while name in self.taken:
-            name = f"{base}{next(number)}"
+            self.numbers[base] += 1
+            name = f"{base}{self.numbers[base]}"
         self.taken.add(name)
         return name
 
