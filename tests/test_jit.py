@@ -1,11 +1,14 @@
 """jit: what passes eagerly passes compiled, under every transform, for every kind of array."""
 
+import importlib
 import pickle
+import pkgutil
 import threading
 import warnings
 from operator import attrgetter
 
 import numpy as np
+import programs
 import pytest
 from cases import CASES, DIFFERENTIABLE
 from cases_numpy import NUMPY_CASES
@@ -121,6 +124,90 @@ def test_named_axes():
     number = jit(lambda x: x + ft.axis_index("i"))
     np.testing.assert_allclose(vmap(number, axis_name="i")(x), [1.0, 4.0])
     np.testing.assert_allclose(vmap(number, axis_name="i")(np.zeros(3)), [0.0, 1.0, 2.0])
+
+
+NEEDS_VALUES = {"k_means", "lu_pivoting", "natural_spline", "time_warping"}
+NAMES = sorted(module.name for module in pkgutil.iter_modules(programs.__path__))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_programs(name):
+    module = importlib.import_module(f"programs.{name}")
+    args = module.example()
+    if name in NEEDS_VALUES:
+        with pytest.raises(StagingError, match=f"{name}.py"):
+            jit(module.program)(*args)
+        return
+    expected = module.program(*args)
+    np.testing.assert_allclose(jit(module.program)(*args), expected, rtol=1e-10)
+    np.testing.assert_allclose(ft.source(module.program)(*args).function(*args), expected)
+
+    def loss(*args):
+        return np.sum(
+            module.program(*args) * np.linspace(1, 2, expected.size).reshape(expected.shape)
+        )
+
+    slope = grad(loss, argnums=tuple(range(len(args))))
+    compiled = jit(slope)
+    for _ in range(2):
+        for one, other in zip(compiled(*args), slope(*args), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-11)
+
+
+# Assignment in compiled code: arrays that nobody looks at again are changed in place.
+
+
+def test_assignments_change_dead_arrays_in_place():
+    def function(x):
+        y = x * 2
+        for k in range(3):
+            y[k] = y[k + 1] + 1
+        return y
+
+    compiled = jit(function)
+    x = np.arange(5.0)
+    assert compiled.trace(x).code.count("np_array") == 0
+    np.testing.assert_array_equal(compiled(x), function(x.copy()))
+    np.testing.assert_array_equal(compiled(x), function(x.copy()))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: _assigned(x, 0, 5.0),
+        lambda x: (_assigned(y := x * 2, 0, 5.0), y.sum()),
+        lambda x: (y := x * 2, np.sum(y[:2]) * 3, _assigned(y.copy(), 0, y[1]))[1:],
+        lambda x: (y := x * 2, v := y[:2], s := np.sin(v), _assigned(y, 0, 9.0), s * 2, v)[3:],
+        lambda x: (y := x * 2, first := y[0] * 3, _assigned(y, 0, 9.0), first)[2:],
+        lambda x: (y := x + 1, z := y.copy(), _assigned(y, slice(1, None), y[:-1]), z)[2:],
+        lambda x: (y := x + 1, _assigned(y, slice(None), y[::-1]))[1],
+        lambda x: (y := x + 1, _assigned(y, np.array([0, 1]), y[:2][::-1]))[1],
+        lambda x: (y := x.T, _assigned(y, 0, 1.0), x)[1:],
+    ],
+)
+def test_assignments_are_seen_where_they_should_be(function):
+    x = np.linspace(1, 2, 4)
+    found, expected = jit(function)(x), function(x.copy())
+    for one, other in zip(ft.tree.leaves(found), ft.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other)
+    np.testing.assert_array_equal(x, np.linspace(1, 2, 4))
+
+
+def _assigned(x, index, value):
+    x[index] = value
+    return x
+
+
+def test_large_results_are_freed_when_they_are_dead():
+    def function(x):
+        for _ in range(6):
+            x = np.sin(x) * np.cos(x)
+        return x
+
+    x = np.ones(1 << 16)
+    compiled = jit(function)
+    assert compiled.trace(x).code.count("del ") >= 4
+    np.testing.assert_allclose(compiled(x), function(x))
 
 
 # Tracing.

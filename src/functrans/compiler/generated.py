@@ -14,7 +14,7 @@ import numpy as np
 from functrans.compiler.expressions import Call, Text, expression, value_text
 from functrans.compiler.vocabulary import is_ours
 from functrans.compiler.writer import Writer
-from functrans.core.primitive import Elementwise
+from functrans.core.primitive import Collective, Elementwise
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
 
@@ -33,6 +33,34 @@ class Compiled(NamedTuple):
 
 class _FastWriter(Writer):
     """The same source, with the quicker of two ways to say a thing."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph, _WIDTH, None)
+        self.owners = _owners(graph)
+        self.last_use: dict[Variable, Equation | None] = {}
+        for equation in graph.equations:
+            for variable in equation.inputs:
+                for owner in self.owners[variable]:
+                    self.last_use[owner] = equation
+        for variable in graph.outputs:
+            for owner in self.owners[variable]:
+                self.last_use[owner] = None  # it must outlive every equation
+
+    def _start(self, equation: Equation) -> str:
+        """The array itself, if it is ours and nobody looks at its memory again."""
+        x, out = equation.inputs[0], equation.outputs[0]
+        foreign = self.graph.constants.keys() | set(self.graph.inputs)
+        dying = self.owners[x] == {x} and x not in foreign and self.last_use[x] is equation
+        if not dying or not out.spec.shape:
+            return super()._start(equation)
+        name = self.texts[x].code
+        if name not in self.sizes:
+            return name  # an expression whose value nobody else has
+        for variable, waiting in list(self.waiting.items()):  # they may read what is changed now
+            text = self.texts[variable].code
+            self.lines.append(f"{self._result(waiting, variable)} = {text}")
+        self.waiting.clear()
+        return name
 
     def _expression(self, equation: Equation, call: Call) -> Text | None:
         primitive = equation.primitive
@@ -67,7 +95,7 @@ _OWN = frozenset({"mean"})
 
 def compile_graph(graph: Graph) -> Compiled:
     """Write, compile and load a graph."""
-    writer = _FastWriter(graph, _WIDTH, None)
+    writer = _FastWriter(graph)
     parameters = [writer.name_input(v, f"x{k}") for k, v in enumerate(graph.inputs)]
     writer.write()
     copied = _shared_outputs(graph)
@@ -77,7 +105,7 @@ def compile_graph(graph: Graph) -> Compiled:
     ]
     end = "," if len(results) == 1 else ""
     body = [*writer.lines, f"return ({', '.join(results)}{end})"]
-    body = [line.partition("  # ")[0] for line in body]
+    body = _freeing([line.partition("  # ")[0] for line in body], writer.sizes)
     code = f"def compiled({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in body)
     namespace: dict[str, Any] = dict(writer.bound)
     code = _bind_functions(code, namespace)
@@ -90,6 +118,28 @@ def compile_graph(graph: Graph) -> Compiled:
     tree = graph.out_tree
     single = tree is not None and tree.is_leaf()
     return Compiled(namespace["compiled"], code, None if single else tree, cost_of(graph))
+
+
+_LARGE = 1 << 16  # bytes; what is smaller is freed on return
+
+
+def _freeing(lines: list[str], sizes: dict[str, int]) -> list[str]:
+    """The statements, and `del` where a large result is used for the last time."""
+    last: dict[str, int] = {}
+    for number, line in enumerate(lines[:-1]):
+        last.update(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", line), number))
+    for name in re.findall(r"[A-Za-z_]\w*", lines[-1]):
+        last.pop(name, None)
+    ends: dict[int, list[str]] = {}
+    for name, number in last.items():
+        if sizes.get(name, 0) >= _LARGE:
+            ends.setdefault(number, []).append(name)
+    freeing = []
+    for number, line in enumerate(lines):
+        freeing.append(line)
+        if number in ends:
+            freeing.append(f"del {', '.join(ends[number])}")
+    return freeing
 
 
 def _bind_functions(code: str, namespace: dict[str, Any]) -> str:
@@ -111,19 +161,24 @@ def _bind_functions(code: str, namespace: dict[str, Any]) -> str:
 # copied.
 
 
-def _shared_outputs(graph: Graph) -> list[bool]:
-    owners: dict[Variable, frozenset[Variable]] = {}
-    foreign = {*graph.inputs, *graph.constants}
+def _owners(graph: Graph) -> dict[Variable, frozenset[Variable]]:
+    """For each variable, those in whose memory it may lie, itself included."""
+    owners = {variable: frozenset((variable,)) for variable in (*graph.inputs, *graph.constants)}
     for equation in graph.equations:
-        given = [owners.get(v, frozenset((v,))) for v in equation.inputs]
         for out in equation.outputs:
             owners[out] = frozenset((out,))
             if _may_view(equation):
-                owners[out] = owners[out].union(*given)
+                owners[out] = owners[out].union(*(owners[v] for v in equation.inputs))
+    return owners
+
+
+def _shared_outputs(graph: Graph) -> list[bool]:
+    owners = _owners(graph)
+    foreign = {*graph.inputs, *graph.constants}
     shared = []
     seen: set[Variable] = set()
     for variable in graph.outputs:
-        memory = owners.get(variable, frozenset((variable,)))
+        memory = owners[variable]
         shares = not memory.isdisjoint(foreign) or not memory.isdisjoint(seen)
         seen |= memory
         shared.append(shares and bool(variable.spec.shape))
@@ -139,6 +194,8 @@ _VIEWS = frozenset(
 def _may_view(equation: Equation) -> bool:
     """Whether a result may lie in the memory of an argument."""
     primitive = equation.primitive
+    if isinstance(primitive, Collective):
+        return True
     if is_ours(primitive):
         return primitive.name in _VIEWS
     return not isinstance(primitive.impl, np.ufunc)

@@ -146,7 +146,14 @@ class Jitted:
         # once, the first to finish is kept.
         start = time.perf_counter()
         function = self._with_static(static)
-        graph = make_graph(function)(*args, **kwargs)
+        try:
+            graph = make_graph(function)(*args, **kwargs)
+        except errors.StagingError as error:
+            error.args = (
+                f"{error} Under jit, an argument that decides such things can be named in "
+                "static_argnums or static_argnames.",
+            )
+            raise
         graph.input_names = self._names(args, kwargs, static)
         traced = Traced(graph, time.perf_counter() - start)
         if traced.compiled is None:

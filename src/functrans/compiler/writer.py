@@ -76,7 +76,8 @@ class Writer:
         self.numbers: dict[str, int] = defaultdict(lambda: 1)  # the last of each numbered name
         self.uses = Counter(v for equation in graph.equations for v in equation.inputs)
         self.uses.update(graph.outputs)
-        self.calls = 0
+        self.sizes: dict[str, int] = {}  # the bytes of every named result
+        self.waiting: dict[Variable, Equation] = {}  # values that stand in expressions to come
 
     def fresh(self, base: str) -> str:
         """A name that nothing has yet."""
@@ -97,7 +98,8 @@ class Writer:
         for variable, value in self.graph.constants.items():
             self.texts[variable] = self._constant(value, variable.spec)
         for equation in self.graph.equations:
-            self.calls += 1
+            for variable in equation.inputs:
+                self.waiting.pop(variable, None)
             if not self._write_statements(equation):
                 self._write_expression(equation)
 
@@ -132,6 +134,7 @@ class Writer:
         (out,) = equation.outputs
         if self.uses[out] == 1 and len(text.code) <= self.width:
             self.texts[out] = text
+            self.waiting[out] = equation
             return
         self.lines.append(f"{self._result(equation, out)} = {text.code}  # {out.spec}")
 
@@ -143,6 +146,7 @@ class Writer:
         simple = name.isidentifier() and not name.startswith("_")
         name = self.fresh(_NAMES.get(name, name if simple else "result"))
         self.texts[variable] = Text(name)
+        self.sizes[name] = variable.spec.size * variable.spec.dtype.itemsize
         return name
 
     def _call(self, equation: Equation, call: Call) -> Text:
@@ -159,6 +163,10 @@ class Writer:
         self.bound[name] = partial(impl, **call.params) if call.params else impl
         return Text(f"{name}({', '.join(arguments)})")
 
+    def _start(self, equation: Equation) -> str:
+        """The array that an update changes: a copy of the one it is given."""
+        return f"np.array({self.texts[equation.inputs[0]].code}, order='K')"
+
     def _write_statements(self, equation: Equation) -> bool:
         """Primitives that change a new array in place."""
         name = equation.primitive.name
@@ -171,7 +179,7 @@ class Writer:
             return False  # there are faster ways than np.add.at
         target = self._result(equation, out)
         if name == "update":
-            self.lines.append(f"{target} = np.array({args[0]}, order='K')  # {spec}")
+            self.lines.append(f"{target} = {self._start(equation)}  # {spec}")
             place = index_text(params["template"], args[2:])
             self.lines.append(f"{target}[{place}] = {args[1]}")
             return True
