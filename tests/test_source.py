@@ -98,6 +98,12 @@ def test_containers_are_taken_apart_and_put_together():
     assert_trees_close(found[1], expected[1], dtypes=True)
 
 
+def test_arguments_without_arrays_are_parameters_too():
+    text = ft.source(lambda x, options, y, key=None: x * y)(2.0, None, 3.0, key=())
+    assert "def function(x, options, y, key):" in text
+    assert text.function(2.0, None, 3.0, ()) == 6.0
+
+
 def test_names_do_not_clash():
     def function(np_, tanh, total):
         return ft.numpy.tanh(np_) * ft.numpy.tanh(np_ + tanh) + total.sum() + (total + tanh).sum()

@@ -14,7 +14,7 @@ from functrans.compiler.passes import optimize
 from functrans.compiler.writer import Writer
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
-from functrans.graph.graph import Graph
+from functrans.graph.graph import Graph, trace_names
 from functrans.transforms.arguments import check_callable, named_like
 from functrans.transforms.staging import make_graph
 
@@ -70,13 +70,14 @@ def source(f: Callable[..., Any]) -> Callable[..., Source]:
 
     def written(*args: Any, **kwargs: Any) -> Source:
         graph = optimize(staged(*args, **kwargs))
-        return write_source(graph, _function_name(f))
+        parameters = trace_names(f, [0.0] * len(args), dict.fromkeys(kwargs, 0.0))
+        return write_source(graph, _function_name(f), parameters)
 
     return named_like(f, "source")(written)
 
 
-def write_source(graph: Graph, name: str) -> Source:
-    """The graph as a function of this name."""
+def write_source(graph: Graph, name: str, parameters: list[str]) -> Source:
+    """The graph as a function of this name and these parameters."""
     if any(isinstance(value, Tracer) for value in graph.constants.values()):
         raise errors.StagingError(
             "source cannot write down a function that uses a value traced by another transform. "
@@ -85,7 +86,7 @@ def write_source(graph: Graph, name: str) -> Source:
     helpers = Helpers()
     writer = Writer(graph, _WIDTH, helpers)
     writer.taken.add(name)
-    parameters, unpacking = _parameters(graph, writer)
+    parameters, unpacking = _parameters(graph, writer, parameters)
     writer.write()
     imports: set[str] = {"import numpy as np"}
     result = _result(graph, writer, imports)
@@ -123,15 +124,15 @@ def _function_name(f: Callable[..., Any]) -> str:
     return name or "function"
 
 
-def _parameters(graph: Graph, writer: Writer) -> tuple[list[str], list[str]]:
+def _parameters(graph: Graph, writer: Writer, wanted: list[str]) -> tuple[list[str], list[str]]:
     """The parameters of the function, and statements that take containers apart."""
-    names = graph.input_names or [f"x{k}" for k in range(len(graph.inputs))]
-    parameters: dict[str, str] = {}
+    names = graph.input_names or []
+    parameters = dict.fromkeys(wanted, "")
     unpacking = []
     roots = [re.match(r"\w*", name).group() or "x" for name in names]  # type: ignore[union-attr]
-    for root, name in zip(roots, names, strict=True):
-        if root not in parameters:
-            parameters[root] = "" if root == name else writer.fresh(root)
+    for root in parameters:
+        if root not in names:  # a container, or nothing at all
+            parameters[root] = writer.fresh(root)
     for variable, root, name in zip(graph.inputs, roots, names, strict=True):
         path = name[len(root) :]
         if not path:

@@ -36,11 +36,11 @@ def save_graph(graph: Graph, path: str | os.PathLike[str] | io.IOBase) -> None:
     document["in_tree"] = _tree_out(graph.in_tree)
     document["out_tree"] = _tree_out(graph.out_tree)
     held = io.BytesIO()
-    np.savez(held, allow_pickle=False, **arrays)
+    np.savez(held, **arrays)
     target: Any = path
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_STRUCTURE, json.dumps(document, indent=1))
-        archive.writestr(_CONSTANTS, held.getvalue())
+        archive.writestr(_CONSTANTS, held.getvalue(), zipfile.ZIP_STORED)
 
 
 def load_graph(path: str | os.PathLike[str] | io.IOBase) -> Graph:
@@ -133,6 +133,8 @@ def describe(graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
             )
         name = f"c{number(variable)}"
         arrays[name] = np.asarray(value)
+        if arrays[name].dtype.kind not in "biufc":
+            raise errors.GraphError(f"a constant of dtype {arrays[name].dtype} cannot be stored.")
         constants.append(
             {
                 "variable": number(variable),
