@@ -39,6 +39,9 @@ from functrans.tree import ravel_pytree
 if TYPE_CHECKING:
     from functrans import checkpoint_policies as checkpoint_policies
     from functrans import random as random
+    from functrans.compiler.jit import jit as jit
+    from functrans.compiler.source import source as source
+    from functrans.compiler.storage import load_graph as load_graph
     from functrans.transforms.associative import associative_scan as associative_scan
     from functrans.transforms.branching import cond as cond
     from functrans.transforms.branching import switch as switch
@@ -63,21 +66,24 @@ _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 
 # What is imported when it is first used, so that `import functrans` stays fast, and where it is.
 _LATER = {
-    "associative_scan": "associative",
-    "checkpoint": "checkpointing",
-    "checkpoint_name": "checkpointing",
-    "cond": "branching",
-    "custom_jvp": "custom",
-    "custom_vjp": "custom",
-    "define_primitive": "extension",
-    "fori_loop": "loops",
-    "map": "mapping",
-    "pure_callback": "callbacks",
-    "remat": "checkpointing",
-    "scan": "scanning",
-    "switch": "branching",
-    "tap": "callbacks",
-    "while_loop": "loops",
+    "associative_scan": "transforms.associative",
+    "checkpoint": "transforms.checkpointing",
+    "checkpoint_name": "transforms.checkpointing",
+    "cond": "transforms.branching",
+    "custom_jvp": "transforms.custom",
+    "custom_vjp": "transforms.custom",
+    "define_primitive": "transforms.extension",
+    "fori_loop": "transforms.loops",
+    "jit": "compiler.jit",
+    "load_graph": "compiler.storage",
+    "map": "transforms.mapping",
+    "pure_callback": "transforms.callbacks",
+    "remat": "transforms.checkpointing",
+    "scan": "transforms.scanning",
+    "source": "compiler.source",
+    "switch": "transforms.branching",
+    "tap": "transforms.callbacks",
+    "while_loop": "transforms.loops",
 }
 
 
@@ -86,7 +92,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"functrans.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"functrans.transforms.{_LATER[name]}"), name)
+    value = getattr(import_module(f"functrans.{_LATER[name]}"), name)
     globals()[name] = value
     return value
 
@@ -113,9 +119,11 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "linear_transpose",
     "linearize",
+    "load_graph",
     "make_graph",
     "map",
     "numpy",
@@ -127,6 +135,7 @@ __all__ = [
     "ravel_pytree",
     "remat",
     "scan",
+    "source",
     "stop_gradient",
     "switch",
     "tap",

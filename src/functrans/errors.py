@@ -1,5 +1,6 @@
 """Every error a user can meet; see `functrans.core.errors`."""
 
+from functrans.compiler.retracing import RetraceWarning
 from functrans.core.errors import (
     ArgnumsError,
     ArrayConversionError,
@@ -47,6 +48,7 @@ __all__ = [
     "OptionError",
     "OutputShapeError",
     "OutputTypeError",
+    "RetraceWarning",
     "RuleError",
     "StagingError",
     "TangentError",

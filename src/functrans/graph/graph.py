@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,13 @@ class Graph:
             self.input_names,
         )
 
+    def save(self, path: Any) -> None:
+        """Write the graph to a file, which `functrans.load_graph` reads; it holds no code."""
+        _storage().save_graph(self, path)
+
+    def __reduce__(self) -> Any:
+        return _storage().reduce_graph(self)
+
     def check(self) -> None:
         """Raise GraphError unless every variable is defined once, before its use, and well typed."""
         defined: set[Variable] = set()
@@ -188,6 +196,11 @@ class Graph:
                 define(variable, what)
         for variable in self.outputs:
             use(variable, "the outputs")
+
+
+def _storage() -> Any:
+    """The module that stores graphs, which is needed rarely and knows more than this one."""
+    return import_module("functrans.compiler.storage")
 
 
 def fitting(value: Any, spec: ArraySpec, position: int) -> Any:

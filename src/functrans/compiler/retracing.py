@@ -1,0 +1,48 @@
+"""The warning for a jitted function that is traced again and again, and what it says."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from functrans.core import errors
+
+RETRACES = 8  # so many traces of one function are not yet suspicious
+
+
+class RetraceWarning(UserWarning):
+    """A jitted function is traced again and again, because an argument keeps changing its kind."""
+
+
+def warn_of_retracing(function: Callable[..., Any], traces: list[dict[str, str]]) -> None:
+    """Name the argument that keeps changing; `traces` has what each was, for every trace."""
+    seen: dict[str, list[str]] = {}
+    for kinds in traces:
+        for name, kind in kinds.items():
+            if kind not in seen.setdefault(name, []):
+                seen[name].append(kind)
+    changing = max(seen, key=lambda name: len(seen[name]), default="")
+    if changing and len(seen[changing]) > 2:
+        reason = f"the argument {changing} came as {', '.join(seen[changing][:4])}, ..."
+    else:
+        reason = "its arguments came in containers of different structure."
+    warnings.warn(
+        f"jit has traced {errors.describe(function)} {len(traces)} times: {reason} Each new shape, "
+        "dtype or static value is traced and compiled anew. Pad arrays to a few shapes, or pass "
+        "numbers as arrays instead of static arguments.",
+        RetraceWarning,
+        stacklevel=_depth_of_user(),
+    )
+
+
+def _depth_of_user() -> int:
+    """How far up the user's frame is, so that the warning points at the call."""
+    frame: Any = sys._getframe(1)
+    user = errors.user_frame()
+    depth = 1
+    while frame is not None and frame is not user:
+        frame = frame.f_back
+        depth += 1
+    return depth

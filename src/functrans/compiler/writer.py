@@ -1,0 +1,246 @@
+"""A graph as Python source of plain NumPy calls, for people (`source`) and for `jit`."""
+
+from __future__ import annotations
+
+import keyword
+from collections import Counter, defaultdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from functrans.compiler.expressions import (
+    Call,
+    Text,
+    dtype_text,
+    expression,
+    index_text,
+    number_text,
+    value_text,
+)
+from functrans.compiler.helpers import Helpers
+from functrans.compiler.vocabulary import is_ours
+from functrans.core.primitive import Collective
+from functrans.core.shapes import ArraySpec
+from functrans.graph.graph import Equation, Graph, Variable
+
+_LITERAL_SIZE = 32  # larger arrays are not written out
+_RESERVED = {"np", "special", "abs", "complex", *keyword.kwlist}
+
+# Names of results that say more than the primitive's.
+_NAMES = {
+    "add": "total",
+    "sum": "total",
+    "subtract": "difference",
+    "multiply": "product",
+    "matmul": "product",
+    "einsum": "product",
+    "divide": "ratio",
+    "negative": "negated",
+    "power": "powers",
+    "index": "part",
+    "concatenate": "joined",
+    "reshape": "reshaped",
+    "transpose": "transposed",
+    "broadcast_to": "spread",
+    "astype": "converted",
+    "where": "chosen",
+    "update": "updated",
+    "scatter": "scattered",
+    "scatter_sum": "scattered",
+    "less": "mask",
+    "less_equal": "mask",
+    "greater": "mask",
+    "greater_equal": "mask",
+    "equal": "mask",
+    "not_equal": "mask",
+    "solve": "solution",
+}
+
+
+class Writer:
+    """Writes the equations of a graph as statements.
+
+    A value that is used once stands inside the expression that uses it, up to `width` characters.
+    With `helpers`, the text stands alone; without, it refers to functions in `bound`.
+    """
+
+    def __init__(self, graph: Graph, width: int, helpers: Helpers | None) -> None:
+        self.graph = graph
+        self.width = width
+        self.helpers = helpers
+        self.texts: dict[Variable, Text] = {}
+        self.lines: list[str] = []
+        self.bound: dict[str, Any] = {}  # names that the text uses and does not define
+        self.taken: set[str] = set(_RESERVED)
+        self.numbers: dict[str, int] = defaultdict(lambda: 1)  # the last of each numbered name
+        self.uses = Counter(v for equation in graph.equations for v in equation.inputs)
+        self.uses.update(graph.outputs)
+        self.sizes: dict[str, int] = {}  # the bytes of every named result
+        self.waiting: dict[Variable, Equation] = {}  # values that stand in expressions to come
+
+    def fresh(self, base: str) -> str:
+        """A name that nothing has yet."""
+        name = base
+        while name in self.taken:
+            self.numbers[base] += 1
+            name = f"{base}{self.numbers[base]}"
+        self.taken.add(name)
+        return name
+
+    def name_input(self, variable: Variable, base: str) -> str:
+        name = self.fresh(base)
+        self.texts[variable] = Text(name)
+        return name
+
+    def write(self) -> None:
+        """All constants and equations; the inputs have their names already."""
+        for variable, value in self.graph.constants.items():
+            self.texts[variable] = self._constant(value, variable.spec)
+        for equation in self.graph.equations:
+            for variable in equation.inputs:
+                self.waiting.pop(variable, None)
+            if not self._write_statements(equation):
+                self._write_expression(equation)
+
+    # Constants.
+
+    def _constant(self, value: Any, spec: ArraySpec) -> Text:
+        if not spec.shape:
+            return number_text(value, spec.weak)
+        name = self.fresh("constant")
+        text = None if self.helpers is None else array_text(value)
+        if text is None:
+            self.bound[name] = value
+        else:
+            self.lines.append(f"{name} = {text}  # {spec}")
+        return Text(name)
+
+    # Equations.
+
+    def _write_expression(self, equation: Equation) -> None:
+        call = Call(
+            [self.texts[v] for v in equation.inputs],
+            [v.spec for v in equation.inputs],
+            equation.params,
+            equation.outputs[0].spec,
+        )
+        text = self._expression(equation, call) or self._call(equation, call)
+        if equation.primitive.outputs:
+            names = [self._result(equation, v) for v in equation.outputs]
+            specs = ", ".join(str(v.spec) for v in equation.outputs)
+            self.lines.append(f"{', '.join(names)} = {text.code}  # {specs}")
+            return
+        (out,) = equation.outputs
+        if self.uses[out] == 1 and len(text.code) <= self.width:
+            self.texts[out] = text
+            self.waiting[out] = equation
+            return
+        self.lines.append(f"{self._result(equation, out)} = {text.code}  # {out.spec}")
+
+    def _expression(self, equation: Equation, call: Call) -> Text | None:
+        return expression(equation.primitive, call)
+
+    def _result(self, equation: Equation, variable: Variable) -> str:
+        name = equation.primitive.name
+        simple = name.isidentifier() and not name.startswith("_")
+        name = self.fresh(_NAMES.get(name, name if simple else "result"))
+        self.texts[variable] = Text(name)
+        self.sizes[name] = variable.spec.size * variable.spec.dtype.itemsize
+        return name
+
+    def _call(self, equation: Equation, call: Call) -> Text:
+        """A call of a function: one above the source, or the primitive's own."""
+        primitive = equation.primitive
+        arguments = [text.code for text in call.args]
+        if self.helpers is not None and not isinstance(primitive, Collective):
+            name = self.helpers.add(primitive)
+            arguments += [f"{key}={value_text(value)}" for key, value in call.params.items()]
+            return Text(f"{name}({', '.join(arguments)})")
+        base = primitive.name if primitive.name.isidentifier() else "call"
+        name = self.fresh(f"{base}_impl")
+        impl = primitive.impl
+        self.bound[name] = partial(impl, **call.params) if call.params else impl
+        return Text(f"{name}({', '.join(arguments)})")
+
+    def _start(self, equation: Equation) -> str:
+        """The array that an update changes: a copy of the one it is given."""
+        return f"np.array({self.texts[equation.inputs[0]].code}, order='K')"
+
+    def _write_statements(self, equation: Equation) -> bool:
+        """Primitives that change a new array in place."""
+        name = equation.primitive.name
+        if name not in _STATEMENTS or not is_ours(equation.primitive):
+            return False
+        (out,) = equation.outputs
+        args = [self.texts[v].code for v in equation.inputs]
+        params, spec = equation.params, out.spec
+        if name == "scatter" and len(args) > 1 and self.helpers is None:
+            return False  # there are faster ways than np.add.at
+        target = self._result(equation, out)
+        if name == "update":
+            self.lines.append(f"{target} = {self._start(equation)}  # {spec}")
+            place = index_text(params["template"], args[2:])
+            self.lines.append(f"{target}[{place}] = {args[1]}")
+            return True
+        zeros = f"np.zeros({value_text(spec.shape)}{_dtype_option(spec.dtype)})"
+        self.lines.append(f"{target} = {zeros}  # {spec}")
+        if name == "scatter_sum":
+            for value, template in zip(args, params["templates"], strict=True):
+                self.lines.append(f"{target}[{index_text(template, [])}] += {value}")
+        elif len(args) == 1:
+            self.lines.append(f"{target}[{index_text(params['template'], [])}] = {args[0]}")
+        else:
+            place = _index_object(params["template"], args[1:])
+            self.lines.append(f"np.add.at({target}, {place}, {args[0]})")
+        return True
+
+
+_STATEMENTS = frozenset({"update", "scatter", "scatter_sum"})
+
+
+def _index_object(template: tuple[Any, ...], arrays: list[str]) -> str:
+    """An index as a value: slices cannot stand outside brackets."""
+    text = index_text(template, arrays)
+    return f"np.s_[{text}]" if len(template) > 1 or not arrays else text
+
+
+def _dtype_option(dtype: np.dtype[Any]) -> str:
+    return "" if dtype == np.float64 and dtype.isnative else f", {value_or_name(dtype)}"
+
+
+def value_or_name(dtype: np.dtype[Any]) -> str:
+    return dtype_text(dtype) if dtype.isnative else value_text(dtype)
+
+
+def array_text(value: np.ndarray[Any, Any]) -> str | None:
+    """An array as an expression, if there is a short one."""
+    dtype = value_or_name(value.dtype)
+    if value.size:
+        first = value.reshape(-1)[0]
+        if _same(value, np.full(value.shape, first)):
+            number = number_text(first.item(), True).code
+            return f"np.full({value_text(value.shape)}, {number}, {dtype})"
+        if value.ndim == 2 and _same(value, np.eye(*value.shape, dtype=value.dtype)):
+            shape = value_text(value.shape) if value.shape[0] != value.shape[1] else ""
+            size = shape[1:-1] or str(value.shape[0])
+            return f"np.eye({size}, dtype={dtype})"
+        if value.ndim == 1 and value.dtype.kind in "iu" and _same(value, np.arange(value.size)):
+            return f"np.arange({value.size}, dtype={dtype})"
+    if value.size > _LITERAL_SIZE:
+        return None
+    rows = _nested(value.tolist())
+    return f"np.array({rows}, {dtype})" + ("" if value.size else f".reshape({value.shape})")
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Whether two arrays of one shape hold the same numbers, signs of zero included."""
+    if not np.array_equal(value, other, equal_nan=value.dtype.kind in "fc"):
+        return False
+    return value.dtype.kind not in "f" or np.array_equal(np.signbit(value), np.signbit(other))
+
+
+def _nested(rows: Any) -> str:
+    if isinstance(rows, list):
+        return f"[{', '.join(map(_nested, rows))}]"
+    return number_text(rows, True).code
