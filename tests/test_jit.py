@@ -460,3 +460,39 @@ def test_jitted_functions_pickle():
 def test_the_name_and_docstring_are_kept():
     assert decorated.__name__ == "decorated"
     assert jit(np.sin).__doc__ == np.sin.__doc__
+
+
+# Control flow, checkpoints and custom rules are equations that hold functions.
+
+
+def _scanned_and_chosen(x):
+    def body(carry, t):
+        return np.sin(carry) + t, carry * 2
+
+    carry, ys = ft.scan(body, x, np.arange(3.0))
+    chosen = ft.cond(np.sum(carry) > 0, lambda v: v * 2, lambda v: -v, carry)
+    return np.sum(chosen + ys.sum(axis=0))
+
+
+def _repeated(x):
+    return np.sum(ft.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x))[1])
+
+
+def _checkpointed(x):
+    return np.sum(ft.checkpoint(lambda x: np.tanh(x) * x)(x))
+
+
+@pytest.mark.parametrize("function", [_scanned_and_chosen, _repeated, _checkpointed])
+def test_control_flow_and_checkpoints_compile(function):
+    x = np.array([0.3, 0.4])
+    gradient = ft.grad(function)(x)
+    np.testing.assert_allclose(ft.jit(function)(x), function(x), rtol=1e-14)
+    np.testing.assert_allclose(ft.jit(ft.grad(function))(x), gradient, rtol=1e-13)
+    np.testing.assert_allclose(ft.grad(ft.jit(function))(x), gradient, rtol=1e-13)
+
+
+def test_a_custom_rule_is_used_when_compiled():
+    square = ft.custom_jvp(lambda x: x * x)
+    square.defjvp(lambda primals, tangents: (primals[0] ** 2, 7.0 * tangents[0]))
+    assert ft.jit(square)(3.0) == 9.0
+    assert ft.jit(ft.grad(square))(3.0) == 7.0

@@ -452,3 +452,14 @@ def test_tangents_of_assigned_arrays_are_changed_in_place_only_if_nobody_sees_th
     assert [s.tolist() for s in seen_t] == [[1, 0, 0], [1, 23, 0], [1, 23, 715]]
     assert z_t.tolist() == [0, 23, 715]
     assert t.tolist() == [1.0, 10.0, 100.0]
+
+
+def test_the_flattened_diagonal_of_a_staged_array_is_a_copy():
+    def f(x):
+        a = x.copy()
+        d = np.diagonal(a).ravel()
+        d[0] = 7.0
+        return a[0, 0] + d
+
+    x = np.arange(4.0).reshape(2, 2)
+    np.testing.assert_array_equal(ft.make_graph(f)(x)(x), f(x))

@@ -129,7 +129,8 @@ class Writer:
         if equation.primitive.outputs:
             names = [self._result(equation, v) for v in equation.outputs]
             specs = ", ".join(str(v.spec) for v in equation.outputs)
-            self.lines.append(f"{', '.join(names)} = {text.code}  # {specs}")
+            targets = ", ".join(names) + ("," if len(names) == 1 else "")
+            self.lines.append(f"{targets} = {text.code}  # {specs}")
             return
         (out,) = equation.outputs
         if self.uses[out] == 1 and len(text.code) <= self.width:

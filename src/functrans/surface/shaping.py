@@ -376,6 +376,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 def _diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
+    if type(a) is np.ndarray:
+        return np.diagonal(a, offset, axis1, axis2)
     x = moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = shape_of(x)[-2:]
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
