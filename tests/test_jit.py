@@ -15,6 +15,8 @@ from cases_numpy import NUMPY_CASES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import assert_trees_close
+from program_writer import example_values
+from program_writer import programs as random_programs
 
 import functrans as ft
 from functrans import grad, jit, vmap
@@ -460,3 +462,29 @@ def test_jitted_functions_pickle():
 def test_the_name_and_docstring_are_kept():
     assert decorated.__name__ == "decorated"
     assert jit(np.sin).__doc__ == np.sin.__doc__
+
+
+@settings(max_examples=60)
+@given(program=random_programs())
+def test_random_programs_with_assignments_and_views(program):
+    x = example_values(program.shape)
+    expected = program.run(x.copy())
+
+    def last(x):  # what is not shown may be changed in place
+        return program.run(x)[-1]
+
+    for function, wanted in ((program.run, expected), (last, expected[-1])):
+        try:
+            found = jit(function)(x)
+        except StagingError:  # the program looks at a value
+            return
+        assert_trees_close(found, wanted, rtol=1e-12, atol=1e-12)
+        written = ft.source(function)(x).function(x.copy())
+        assert_trees_close(written, wanted, rtol=1e-12, atol=1e-12)
+
+    def loss(x):
+        return np.sum(last(x) ** 2)
+
+    assert_trees_close(jit(grad(loss))(x), grad(loss)(x), rtol=1e-9, atol=1e-10)
+    assert_trees_close(grad(jit(loss))(x), grad(loss)(x), rtol=1e-9, atol=1e-10)
+    np.testing.assert_array_equal(x, example_values(program.shape))
