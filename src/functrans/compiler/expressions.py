@@ -313,9 +313,9 @@ def expression(primitive: Any, call: Call) -> Text | None:
         return Text(f"special.{impl.__name__}({arguments})")
     if is_numpys(impl) and not call.params:
         return Text(f"np.{impl.__name__}({arguments})")
-    if not is_ours(primitive):
-        return None
     if getattr(np.linalg, name, None) is impl and not call.params:
         return Text(f"np.linalg.{name}({arguments})")
+    if not is_ours(primitive):
+        return None
     rule = EXPRESSIONS.get(name)
     return infix(name, call) if rule is None else Text(rule(call))
