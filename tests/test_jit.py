@@ -489,3 +489,39 @@ def test_random_programs_with_assignments_and_views(program):
     assert_trees_close(jit(grad(loss))(x), grad(loss)(x), rtol=1e-9, atol=1e-10)
     assert_trees_close(grad(jit(loss))(x), grad(loss)(x), rtol=1e-9, atol=1e-10)
     np.testing.assert_array_equal(x, example_values(program.shape))
+
+
+def test_subclasses_of_arrays_are_taken_as_plain_arrays():
+    class Odd(np.ndarray):
+        def __mul__(self, other):
+            raise AssertionError
+
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    square = jit(lambda x: x * x)
+    for given in (x.view(Odd), x, x.view(Odd)):
+        found = square(given)
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, x * x)
+
+
+def test_functions_of_nothing_and_results_without_arrays():
+    np.testing.assert_array_equal(jit(lambda: np.arange(3) * 2)(), [0, 2, 4])
+    assert jit(lambda x: (None, 3.0, ()))(1.0) == (None, 3.0, ())
+
+
+def test_python_arithmetic_stays_pythons():
+    assert jit(lambda n: n * 10**10)(10**10) == 10**20
+    with pytest.raises(ZeroDivisionError):
+        jit(lambda x: x / 0.0)(1.0)
+    with np.errstate(divide="ignore"):
+        assert jit(lambda x: np.divide(x, 0.0))(1.0) == np.inf
+
+
+def test_long_functions():
+    def function(x):
+        for _ in range(2000):
+            x = np.sin(x) * 1.1 + 0.01
+        return x
+
+    assert jit(function)(0.5) == pytest.approx(function(0.5))
+    assert jit(grad(function))(0.5) == pytest.approx(grad(function)(0.5))

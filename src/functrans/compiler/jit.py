@@ -38,6 +38,7 @@ class Traced:
         "code",
         "compile_seconds",
         "compiled",
+        "converts",
         "flops",
         "graph",
         "kernels",
@@ -50,6 +51,7 @@ class Traced:
         self.graph = graph
         self.optimized = optimize(graph)
         self.compiled: Compiled | None = None
+        self.converts = False
         self.code = ""
         self.kernels = self.flops = self.bytes = 0
         # A value of a transform around is a constant of this call only: there is nothing to keep.
@@ -156,6 +158,10 @@ class Jitted:
             raise
         graph.input_names = self._names(args, kwargs, static)
         traced = Traced(graph, time.perf_counter() - start)
+        # What was traced is about plain arrays; a np.matrix would multiply in its own way.
+        traced.converts = any(
+            isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray for leaf in leaves
+        )
         if traced.compiled is None:
             return traced
         with self._lock:
@@ -325,7 +331,8 @@ def _kind(leaf: Any) -> Any:
         return type(leaf)
     if isinstance(leaf, (np.ndarray, np.generic)):
         tree.check_array(leaf, "jit: an argument")
-        return leaf.shape, leaf.dtype
+        kind = leaf.shape, leaf.dtype
+        return kind if isinstance(leaf, np.generic) else (*kind, "subclass")
     if isinstance(leaf, Tracer):
         return _kind_of(spec_of(leaf))
     raise errors.InputTypeError(
@@ -352,6 +359,8 @@ def _run(traced: Traced, leaves: list[Any]) -> Any:
     compiled = traced.compiled
     if compiled is None:
         return _run_through_primitives(traced.optimized, leaves)
+    if traced.converts:
+        leaves = [np.asarray(x) if isinstance(x, np.ndarray) else x for x in leaves]
     results = compiled.function(*leaves)
     structure = compiled.structure
     return results[0] if structure is None else tree.unflatten(structure, results)
