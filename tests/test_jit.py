@@ -216,6 +216,7 @@ def test_large_results_are_freed_when_they_are_dead():
 # Tracing.
 
 
+@pytest.mark.filterwarnings("ignore::functrans.errors.RetraceWarning")
 def test_one_trace_for_each_kind_of_arguments():
     calls = []
 
@@ -498,8 +499,8 @@ def test_subclasses_of_arrays_are_taken_as_plain_arrays():
 
     x = np.array([[1.0, 2.0], [3.0, 4.0]])
     square = jit(lambda x: x * x)
-    for given in (x.view(Odd), x, x.view(Odd)):
-        found = square(given)
+    for array in (x.view(Odd), x, x.view(Odd)):
+        found = square(array)
         assert type(found) is np.ndarray
         np.testing.assert_array_equal(found, x * x)
 
