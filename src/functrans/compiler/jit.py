@@ -23,6 +23,9 @@ from functrans.transforms.arguments import check_callable, named_like
 from functrans.transforms.staging import make_graph
 
 
+_STATIC_HINT = "Under jit, an argument that decides such things can be named in static_argnums or static_argnames."
+
+
 class Traced:
     """What `jit(f).trace(*args)` tells of a function.
 
@@ -151,10 +154,8 @@ class Jitted:
         try:
             graph = make_graph(function)(*args, **kwargs)
         except errors.StagingError as error:
-            error.args = (
-                f"{error} Under jit, an argument that decides such things can be named in "
-                "static_argnums or static_argnames.",
-            )
+            if _STATIC_HINT not in str(error):  # jit may be inside jit
+                error.args = (f"{error} {_STATIC_HINT}",)
             raise
         graph.input_names = self._names(args, kwargs, static)
         traced = Traced(graph, time.perf_counter() - start)
