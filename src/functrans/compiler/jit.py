@@ -22,8 +22,9 @@ from functrans.graph.graph import Graph, trace_names
 from functrans.transforms.arguments import check_callable, named_like
 from functrans.transforms.staging import make_graph
 
-
-_STATIC_HINT = "Under jit, an argument that decides such things can be named in static_argnums or static_argnames."
+_STATIC_HINT = (
+    "Under jit, an argument that decides this can be static (static_argnums, static_argnames)."
+)
 
 
 class Traced:
