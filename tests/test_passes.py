@@ -12,7 +12,7 @@ import functrans as ft
 from functrans.compiler import passes
 
 STAGED = [case for case in CASES if not case.needs_values]
-STAGED_DERIVATIVES = [case for case in DIFFERENTIABLE if not case.needs_values]
+STAGED_DERIVATIVES = [case for case in DIFFERENTIABLE if not case.needs_values][::2]
 few = settings(max_examples=1)
 
 

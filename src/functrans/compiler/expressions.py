@@ -174,7 +174,7 @@ def _along(name: str, *keys: str) -> Expression:
 
 def _reshape(call: Call) -> str:
     old, new = call.specs[0].shape, call.out.shape
-    if call.specs[0].weak or call.args[0].rank < 20:
+    if call.specs[0].weak:
         return f"np.reshape({call.plain()}, {value_text(new)})"
     with_axes = _inserted_axes(old, new)
     if with_axes is not None:
@@ -313,9 +313,9 @@ def expression(primitive: Any, call: Call) -> Text | None:
         return Text(f"special.{impl.__name__}({arguments})")
     if is_numpys(impl) and not call.params:
         return Text(f"np.{impl.__name__}({arguments})")
-    if not is_ours(primitive):
-        return None
     if getattr(np.linalg, name, None) is impl and not call.params:
         return Text(f"np.linalg.{name}({arguments})")
+    if not is_ours(primitive):
+        return None
     rule = EXPRESSIONS.get(name)
     return infix(name, call) if rule is None else Text(rule(call))

@@ -123,6 +123,11 @@ class _Bare(ast.NodeTransformer):
         node.annotation = None
         return node
 
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        # A primitive is written as the function that evaluates it.
+        self.generic_visit(node)
+        return node.value if node.attr == "impl" else node
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
             return None

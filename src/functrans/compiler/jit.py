@@ -22,6 +22,10 @@ from functrans.graph.graph import Graph, trace_names
 from functrans.transforms.arguments import check_callable, named_like
 from functrans.transforms.staging import make_graph
 
+_STATIC_HINT = (
+    "Under jit, an argument that decides this can be static (static_argnums, static_argnames)."
+)
+
 
 class Traced:
     """What `jit(f).trace(*args)` tells of a function.
@@ -38,6 +42,7 @@ class Traced:
         "code",
         "compile_seconds",
         "compiled",
+        "converts",
         "flops",
         "graph",
         "kernels",
@@ -50,6 +55,7 @@ class Traced:
         self.graph = graph
         self.optimized = optimize(graph)
         self.compiled: Compiled | None = None
+        self.converts = False
         self.code = ""
         self.kernels = self.flops = self.bytes = 0
         # A value of a transform around is a constant of this call only: there is nothing to keep.
@@ -149,13 +155,15 @@ class Jitted:
         try:
             graph = make_graph(function)(*args, **kwargs)
         except errors.StagingError as error:
-            error.args = (
-                f"{error} Under jit, an argument that decides such things can be named in "
-                "static_argnums or static_argnames.",
-            )
+            if _STATIC_HINT not in str(error):  # jit may be inside jit
+                error.args = (f"{error} {_STATIC_HINT}",)
             raise
         graph.input_names = self._names(args, kwargs, static)
         traced = Traced(graph, time.perf_counter() - start)
+        # What was traced is about plain arrays; a np.matrix would multiply in its own way.
+        traced.converts = any(
+            isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray for leaf in leaves
+        )
         if traced.compiled is None:
             return traced
         with self._lock:
@@ -325,7 +333,8 @@ def _kind(leaf: Any) -> Any:
         return type(leaf)
     if isinstance(leaf, (np.ndarray, np.generic)):
         tree.check_array(leaf, "jit: an argument")
-        return leaf.shape, leaf.dtype
+        kind = leaf.shape, leaf.dtype
+        return kind if isinstance(leaf, np.generic) else (*kind, "subclass")
     if isinstance(leaf, Tracer):
         return _kind_of(spec_of(leaf))
     raise errors.InputTypeError(
@@ -352,6 +361,8 @@ def _run(traced: Traced, leaves: list[Any]) -> Any:
     compiled = traced.compiled
     if compiled is None:
         return _run_through_primitives(traced.optimized, leaves)
+    if traced.converts:
+        leaves = [np.asarray(x) if isinstance(x, np.ndarray) else x for x in leaves]
     results = compiled.function(*leaves)
     structure = compiled.structure
     return results[0] if structure is None else tree.unflatten(structure, results)
