@@ -100,6 +100,8 @@ def kept(value: Any) -> Any:
     Large plain arrays are not copied: it would cost more than most operations on them. They are
     watched instead, and the sweep refuses if they have changed.
     """
+    if type(value) is float or type(value) is int:  # most constants are
+        return value
     if not isinstance(value, np.ndarray):
         return captured(value)
     if value.nbytes <= COPIED_BYTES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functrans.core.dispatch import DETAIL, Interpreter
-from functrans.core.evaluate import as_constant, compute, open_array
+from functrans.core.evaluate import OpenArray, as_constant, compute, open_array
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import conform, dtype_of
 from functrans.core.tracer import ConcreteTracer
@@ -63,7 +63,10 @@ class Dual(Interpreter):
         if self.closed:
             self.escaped()
         value = x.value
-        out = primitive.impl(value) if self.bottom else compute(primitive, value)
+        if self.bottom:
+            out = primitive.impl(value)
+        elif type(out := primitive(value)) is OpenArray:
+            out = out.value
         if primitive.jvp is None:
             return open_array(out)
         return self._result(out, primitive.jvp(out, (value,), (x.tangent,), {}))
@@ -76,7 +79,9 @@ class Dual(Interpreter):
             x, x_tangent = x.value, x.tangent
         if type(y) is DualTracer and y.interpreter is self:
             y, y_tangent = y.value, y.tangent
-        out = as_constant(primitive.call2(x, y))
+        out = primitive.call2(x, y)
+        if type(out) is OpenArray:
+            out = out.value
         if primitive.jvp is None:
             return open_array(out)
         return self._result(out, primitive.jvp(out, (x, y), (x_tangent, y_tangent), {}))
@@ -84,7 +89,9 @@ class Dual(Interpreter):
     def _result(self, out: Any, tangent: Any) -> Any:
         if tangent is None or dtype_of(out).kind not in "fc":
             return open_array(out)
-        return DualTracer(self, out, conform(as_constant(tangent), out))
+        if type(tangent) is OpenArray:
+            tangent = tangent.value
+        return DualTracer(self, out, conform(tangent, out))
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value if not self.closed else self.escaped()

@@ -19,7 +19,7 @@ import numpy as np
 from functrans.core.accumulate import Accumulator, Deposit, accumulate, settled
 from functrans.core.dispatch import DETAIL, Interpreter, escape_error
 from functrans.core.evaluate import (
-    as_constant,
+    OpenArray,
     captured,
     compute,
     kept,
@@ -87,7 +87,10 @@ class Tape(Interpreter):
 
     def process1(self, primitive: Any, x: Any) -> Any:
         value = x.value
-        out = primitive.impl(value) if self.bottom else compute(primitive, value)
+        if self.bottom:
+            out = primitive.impl(value)
+        elif type(out := primitive(value)) is OpenArray:
+            out = out.value
         rule = primitive.rules[1]
         if rule is None:
             return self._constant(out)
@@ -118,7 +121,9 @@ class Tape(Interpreter):
         if self.bottom:
             out = primitive.impl(x_value, y_value)
         else:
-            out = as_constant(primitive.call2(x_value, y_value))
+            out = primitive.call2(x_value, y_value)
+            if type(out) is OpenArray:
+                out = out.value
         rule = primitive.rules[mask]
         if rule is None:
             return self._constant(out)
