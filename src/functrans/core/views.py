@@ -32,11 +32,11 @@ class View:
         raise ValueError("assignment destination is read-only")
 
 
-def link(array: Any, view: View, parent: Any) -> Any:
-    """Note that `array` is a view of `parent`; returns the array."""
+def link(array: Any, view: View, parent: Any, scalars: bool = True) -> Any:
+    """Note that `array` is a view of `parent`, which may be a scalar; returns the array."""
     if isinstance(array, Tracer) and isinstance(parent, Tracer):
         view.parent = parent
-        if not is_mutable(parent):  # a scalar: what is made of it is a copy
+        if scalars and not is_mutable(parent):  # a scalar: what is made of it is a copy
             if type(view).write is View.write:  # that cannot be written to
                 array.origin = view
             return array

@@ -20,6 +20,7 @@ from functrans.core.accumulate import Accumulator, Deposit, accumulate, settled
 from functrans.core.dispatch import DETAIL, Interpreter, escape_error
 from functrans.core.evaluate import (
     OpenArray,
+    as_constant,
     captured,
     compute,
     kept,
@@ -200,7 +201,11 @@ class Tape(Interpreter):
         if self.bottom:
             out = primitive.impl(value, **params)
         else:
-            out = compute(primitive, value, **params)
+            out = primitive(value, **params)
+            if type(out) is OpenArray:
+                out = out.value
+            elif primitive.outputs:
+                out = tuple(map(as_constant, out))
         if primitive.vjp is None or (not primitive.outputs and dtype_of(out).kind not in "fc"):
             return self._constant(out)
         rule = primitive.vjp(1, out, (value,), params)

@@ -299,6 +299,8 @@ def getitem(x: Any, key: Any) -> Any:
         template, arrays = _advanced(x, key)
         return index(x, *arrays, template=template)
     out = index(x, template=template)
+    if slice in map(type, template):
+        return link(out, IndexView(template), x, scalars=False)
     if out.shape:  # otherwise it is a scalar, which is a copy
         return link(out, IndexView(template), x)
     if Ellipsis in template and isinstance(out, Tracer):
