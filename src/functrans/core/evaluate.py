@@ -125,7 +125,8 @@ _watched = _Watched()
 def _sample(array: np.ndarray[Any, Any]) -> bytes:
     """Some 500 entries from everywhere: enough to see that an array was filled anew."""
     step = array.size // 509 + 1
-    return array.flat[::step].tobytes()
+    entries = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    return entries[::step].tobytes()
 
 
 def watched_since(mark: int) -> list[tuple[Any, bytes]]:

@@ -72,6 +72,10 @@ class Primitive:
             return self.impl(*args, **params)
         return top.process(self, args, params)
 
+    def call1(self, x: Any) -> Any:
+        """The same for one argument and no parameters."""
+        return x.interpreter.process1(self, x) if isinstance(x, Tracer) else self.impl(x)
+
     def call2(self, x: Any, y: Any) -> Any:
         """The same for two arguments and no parameters, the most frequent call of all."""
         if isinstance(x, Tracer):
@@ -88,14 +92,15 @@ class Primitive:
 class Elementwise(Primitive):
     """A primitive that works entry by entry, with NumPy's broadcasting.
 
-    `partials` holds one derivative per argument; `functrans.ops.families.elementwise` derives all
-    rules from them.
+    Its derivatives are tables: beside `rules`, the tangents `pushes`. For arguments x and y,
+    pushes[mask](out, x, y, dx, dy) is the tangent of the result if those in `mask` move; or
+    pushes[mask] is None, if it does not. `functrans.ops.families.elementwise` derives both.
     """
 
-    __slots__ = ("partials",)
+    __slots__ = ("pushes",)
 
     broadcasts = True
-    partials: tuple[Any, ...]
+    pushes: tuple[Any, ...]
 
 
 class Collective(Primitive):

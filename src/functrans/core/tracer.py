@@ -106,8 +106,10 @@ class ArrayTracer(Tracer):
             if isinstance(primitive, Primitive):
                 interpreter = self.interpreter
                 if len(inputs) == 1:
-                    x = _strong(self) if _is_weak(self) else self
-                    return interpreter.process1(primitive, x)
+                    held = type(getattr(self, "value", None))
+                    if held is _ndarray or held is _float64 or not _is_weak(self):
+                        return interpreter.process1(primitive, self)
+                    return interpreter.process1(primitive, _strong(self))
                 if len(inputs) == 2:
                     x, y = inputs
                     other = y if x is self else x
@@ -188,11 +190,13 @@ class ConcreteTracer(ArrayTracer):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return shape_of(self.value)
+        value = self.value
+        return value.shape if type(value) is _ndarray else shape_of(value)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return dtype_of(self.value)
+        value = self.value
+        return value.dtype if type(value) is _ndarray else dtype_of(value)  # type: ignore[no-any-return]
 
     @property
     def spec(self) -> Any:

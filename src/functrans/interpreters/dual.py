@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from functrans.core.dispatch import DETAIL, Interpreter
 from functrans.core.evaluate import OpenArray, as_constant, compute, open_array
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import conform, dtype_of
 from functrans.core.tracer import ConcreteTracer
+
+
+_ndarray = np.ndarray
 
 
 class DualTracer(ConcreteTracer):
@@ -41,6 +46,17 @@ class Dual(Interpreter):
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if self.closed:
             self.escaped()
+        if len(args) == 1 and not primitive.outputs:  # the one array of most primitives
+            (x,) = args
+            value = x.value
+            out = (
+                primitive.impl(value, **params)
+                if self.bottom
+                else compute(primitive, value, **params)
+            )
+            if primitive.jvp is None:
+                return open_array(out)
+            return self._result(out, primitive.jvp(out, (value,), (x.tangent,), params))
         values, tangents = [], []
         for arg in args:
             if type(arg) is DualTracer and arg.interpreter is self:
@@ -60,37 +76,43 @@ class Dual(Interpreter):
         return self._result(out, tangent)
 
     def process1(self, primitive: Any, x: Any) -> Any:
-        if self.closed:
-            self.escaped()
+        if not primitive.broadcasts or self.closed:
+            return self.process(primitive, (x,), {})
         value = x.value
         if self.bottom:
             out = primitive.impl(value)
-        elif type(out := primitive(value)) is OpenArray:
+        elif type(out := primitive.call1(value)) is OpenArray:
             out = out.value
-        if primitive.jvp is None:
-            return open_array(out)
-        return self._result(out, primitive.jvp(out, (value,), (x.tangent,), {}))
+        push = primitive.pushes[1]
+        return open_array(out) if push is None else self._result(out, push(out, value, x.tangent))
 
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
         if not primitive.broadcasts or self.closed:
             return self.process(primitive, (x, y), {})
+        mask = 0
         x_tangent = y_tangent = None
         if type(x) is DualTracer and x.interpreter is self:
-            x, x_tangent = x.value, x.tangent
+            x, x_tangent, mask = x.value, x.tangent, 1
         if type(y) is DualTracer and y.interpreter is self:
-            y, y_tangent = y.value, y.tangent
-        out = primitive.call2(x, y)
-        if type(out) is OpenArray:
+            y, y_tangent, mask = y.value, y.tangent, mask | 2
+        if type(out := primitive.call2(x, y)) is OpenArray:
             out = out.value
-        if primitive.jvp is None:
+        push = primitive.pushes[mask]
+        if push is None:
             return open_array(out)
-        return self._result(out, primitive.jvp(out, (x, y), (x_tangent, y_tangent), {}))
+        return self._result(out, push(out, x, y, x_tangent, y_tangent))
 
     def _result(self, out: Any, tangent: Any) -> Any:
-        if tangent is None or dtype_of(out).kind not in "fc":
+        if type(out) is type(tangent) is _ndarray:
+            dtype = out.dtype
+            if tangent.dtype is dtype and tangent.shape == out.shape and dtype.kind in "fc":
+                return DualTracer(self, out, tangent)  # the common case, without the calls
+        elif tangent is None:
             return open_array(out)
-        if type(tangent) is OpenArray:
+        elif type(tangent) is OpenArray:
             tangent = tangent.value
+        if dtype_of(out).kind not in "fc":
+            return open_array(out)
         return DualTracer(self, out, conform(tangent, out))
 
     def concrete(self, tracer: Any) -> Any:

@@ -90,7 +90,7 @@ class Tape(Interpreter):
         value = x.value
         if self.bottom:
             out = primitive.impl(value)
-        elif type(out := primitive(value)) is OpenArray:
+        elif type(out := primitive.call1(value)) is OpenArray:
             out = out.value
         rule = primitive.rules[1]
         if rule is None:

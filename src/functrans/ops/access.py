@@ -293,12 +293,12 @@ def index_of(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """x[key] for every key that NumPy takes; x or parts of the key may be traced."""
-    template = _basic(key)
+    """x[key] for every key that NumPy takes; x is traced, and parts of the key may be."""
+    template = (key,) if type(key) is int else _basic(key)
     if template is None:
         template, arrays = _advanced(x, key)
         return index(x, *arrays, template=template)
-    out = index(x, template=template)
+    out = x.interpreter.process(index, (x,), {"template": template})
     if slice in map(type, template):
         return link(out, IndexView(template), x, scalars=False)
     if out.shape:  # otherwise it is a scalar, which is a copy

@@ -46,12 +46,11 @@ def elementwise(
         shape=None,  # type: ignore[arg-type]
     )
     primitive.shape = lambda specs, params: elementwise_spec(primitive.impl, specs, params)
-    primitive.partials = tuple(_uniform(partial, len(partials)) for partial in partials)
-    primitive.rules = tuple(_tape_rule(partials, mask) for mask in range(1 << len(partials)))
+    masks = range(1 << len(partials))
+    primitive.pushes = tuple(_push(partials, mask) for mask in masks)
+    primitive.rules = tuple(_tape_rule(partials, mask) for mask in masks)
     if any(rule is not None for rule in primitive.rules):
-        primitive.jvp = lambda out, args, tangents, params: _tangent(
-            primitive.partials, out, args, tangents
-        )
+        primitive.jvp = _jvp_from_pushes(primitive)
         primitive.vjp = vjp_from_rules(primitive)
     if isinstance(ufunc, np.ufunc):
         UFUNCS[ufunc] = primitive
@@ -79,13 +78,56 @@ def _compiled(source: str) -> Callable[..., Any]:
     return function
 
 
-def _uniform(partial: Partial, arity: int) -> Partial:
-    """Make a partial that needs, say, only y callable as partial(out, x, y)."""
-    if not callable(partial):
-        return partial
-    slots = ", ".join(_NAMES[: arity + 1])
-    adaptor = _compiled(f"lambda f: lambda {slots}: f({', '.join(_names(partial))})")
-    return adaptor(partial)  # type: ignore[no-any-return]
+_IDENTITY = (lambda x: x).__code__.co_code
+
+
+def _factor(partial: Any, place: dict[str, str], functions: list[Any]) -> str:
+    """A partial derivative as an expression; the functions in it are f0, f1, ..."""
+    arguments = ", ".join(place[name] for name in _names(partial))
+    if partial.__code__.co_code == _IDENTITY:  # that of x * y by x is y, without a call
+        return arguments
+    functions.append(partial)
+    return f"f{len(functions) - 1}({arguments})"
+
+
+def _with_functions(source: str, functions: list[Any]) -> Callable[..., Any]:
+    """A small function from its source, in which f0, f1, ... are these functions."""
+    parameters = ", ".join(f"f{k}" for k in range(len(functions)))
+    return _compiled(f"lambda {parameters}: {source}")(*functions)  # type: ignore[no-any-return]
+
+
+def _push(partials: tuple[Partial, ...], mask: int) -> Rule | None:
+    """The tangent of the result if the arguments in `mask` move, written out as one expression.
+
+    For multiply with both arguments moving that is
+    lambda out, x, y, dx, dy: y * dx + x * dy
+    """
+    names = _NAMES[: len(partials) + 1]
+    place = {name: name for name in names}
+    total = ""
+    functions: list[Any] = []
+    for k, partial in enumerate(partials):
+        if partial is None or not mask >> k & 1:
+            continue
+        tangent = f"d{names[k + 1]}"
+        if callable(partial):
+            tangent = f"{_factor(partial, place, functions)} * {tangent}"
+        total += (" - " if partial == -1 else " + " if total else "") + tangent
+    if not total:
+        return None
+    slots = ", ".join((*names, *(f"d{name}" for name in names[1:])))
+    return _with_functions(f"lambda {slots}: {total}", functions)
+
+
+def _jvp_from_pushes(primitive: Elementwise) -> Rule:
+    """The jvp slot of an elementwise primitive."""
+
+    def jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+        mask = sum(1 << k for k, tangent in enumerate(tangents) if tangent is not None)
+        push = primitive.pushes[mask]
+        return None if push is None else push(out, *args, *tangents)
+
+    return jvp
 
 
 def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, Rule] | None:
@@ -93,7 +135,7 @@ def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, R
 
     For multiply with both arguments tracked that is
     save = lambda out, x, y: (x, y,)
-    pull = lambda g, s: (g * f0(s[1]), g * f1(s[0]),)
+    pull = lambda g, s: (g * s[1], g * s[0],)
     An argument that is not tracked may be the user's own array, so it is saved by `kept`.
     """
     tracked = [partial for k, partial in enumerate(partials) if mask >> k & 1]
@@ -107,13 +149,11 @@ def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, R
     functions: list[Any] = []
     for partial in tracked:
         if callable(partial):
-            terms.append(f"g * f{len(functions)}({', '.join(place[n] for n in _names(partial))})")
-            functions.append(partial)
+            terms.append(f"g * {_factor(partial, place, functions)}")
         else:
             terms.append({None: "None", 1: "g", -1: "-g"}[partial])
     result = terms[0] if len(terms) == 1 else f"({', '.join(terms)},)"
-    parameters = ", ".join(f"f{k}" for k in range(len(functions)))
-    pull = _compiled(f"lambda {parameters}: lambda g, s: {result}")(*functions)
+    pull = _with_functions(f"lambda g, s: {result}", functions)
     if not needed:
         return None, pull
     slots = ", ".join(_NAMES[: len(partials) + 1])
@@ -133,19 +173,6 @@ def vjp_from_rules(primitive: Primitive) -> Rule:
         return pull, None if save is None else save(out, *args)
 
     return vjp
-
-
-def _tangent(partials: Any, out: Any, args: Any, tangents: Any) -> Any:
-    total = None
-    for partial, tangent in zip(partials, tangents, strict=True):
-        if tangent is None or partial is None:
-            continue
-        if partial == -1:
-            total = -tangent if total is None else total - tangent
-            continue
-        term = tangent if partial == 1 else partial(out, *args) * tangent
-        total = term if total is None else total + term
-    return total
 
 
 def _batch_elementwise(

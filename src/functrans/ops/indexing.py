@@ -100,7 +100,7 @@ def _moveaxis(x: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> 
 
 
 def _index(x: Any, *arrays: Any, template: tuple[Any, ...]) -> Any:
-    return x[_fill(template, arrays)]
+    return x[_fill(template, arrays)] if arrays else x[template]
 
 
 _MANY = 1000  # so many values are better added up apart
@@ -150,7 +150,7 @@ class Scattered(Deposit):
 
 def _index_pull(g: Any, saved: Any) -> Any:
     shape, template, arrays = saved
-    if any(isinstance(array, Tracer) for array in arrays):
+    if arrays and any(isinstance(array, Tracer) for array in arrays):
         return scatter(g, *arrays, shape=shape, template=template)
     return Scattered(g, shape, template, arrays)
 

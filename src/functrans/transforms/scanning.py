@@ -170,13 +170,17 @@ def _stacked(ys: list[Any], f: Callable[..., Any]) -> Any:
     for y in ys[1:]:
         leaves, found = flatten_argument(y)
         if found != structure:
-            raise errors.CarryError(
-                f"scan: {errors.describe(f)} returns ys of different structures: "
-                f"{tree.structure(y)} and {tree.structure(ys[0])}."
-            )
+            raise _unlike(ys[0], y, f)
         for column, leaf in zip(columns, leaves, strict=True):
             column.append(leaf)
     return unflatten_argument(structure, [np.stack(column) for column in columns])
+
+
+def _unlike(one: Any, other: Any, f: Callable[..., Any]) -> errors.CarryError:
+    return errors.CarryError(
+        f"scan: {errors.describe(f)} returns ys of different structures: "
+        f"{tree.structure(other)} and {tree.structure(one)}."
+    )
 
 
 def _pair(out: Any, f: Callable[..., Any]) -> Any:
