@@ -196,7 +196,7 @@ class ConcreteTracer(ArrayTracer):
     @property
     def dtype(self) -> np.dtype[Any]:
         value = self.value
-        return value.dtype if type(value) is _ndarray else dtype_of(value)  # type: ignore[no-any-return]
+        return value.dtype if type(value) is _ndarray else dtype_of(value)
 
     @property
     def spec(self) -> Any:

@@ -12,7 +12,6 @@ from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import conform, dtype_of
 from functrans.core.tracer import ConcreteTracer
 
-
 _ndarray = np.ndarray
 
 
