@@ -153,7 +153,7 @@ FITS = [
         odd(mp.sinh),
         (0.0, 1.0),
         lambda z: z,
-        {"d": 7},
+        {"d": 7, "f": 3},
     ),
     Fit(
         "ERF",

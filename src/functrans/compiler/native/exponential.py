@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from functrans.compiler.native import coefficients
+from functrans.compiler.native.double_double import Sum, quotient, rounded
 from functrans.compiler.native.vectors import (
     Format,
     Vector,
@@ -108,5 +109,12 @@ def expm1(x: Vector) -> Vector:
 
 def expit(x: Vector) -> Vector:
     # 1/(1 + e^-x) = e^x/(1 + e^x); the one whose exponential does not overflow.
-    e = exp(-absolute(x))
-    return where(x < 0.0, e, 1.0) / (1.0 + e)
+    n, n_bits, r = reduced(at_least(-absolute(x), EXP_RANGE[x.form.kind][0]))
+    start = exp_minus_one(r)
+    fraction = 1.0 + start
+    e = scaled(fraction, n, n_bits)
+    error = scaled(start - (fraction - 1.0), n, n_bits)
+    total = 1.0 + e
+    negative = x < 0.0
+    above = Sum(where(negative, e, 1.0), where(negative, error, 0.0))
+    return rounded(quotient(above, Sum(total, e - (total - 1.0) + error)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functrans.compiler.native.exponential import bend, reduced
-from functrans.compiler.native.vectors import Vector, absolute, at_most, copysign, fma, power_of_two
+from functrans.compiler.native import coefficients
+from functrans.compiler.native.double_double import Sum, exact_sum_ordered, quotient, rounded
+from functrans.compiler.native.exponential import bend, half_exp, reduced
+from functrans.compiler.native.vectors import Vector, absolute, at_most, copysign, fma, horner, power_of_two, where
 
 # From this argument on tanh rounds to 1.
 TANH_ONE = {"d": 20.0, "f": 10.0}
@@ -14,5 +16,25 @@ def tanh(x: Vector) -> Vector:
     u = at_most(absolute(x), TANH_ONE[x.form.kind])
     _, n_bits, r = reduced(u + u)
     scale = power_of_two(n_bits)
-    m = fma(scale, bend(r), fma(scale, r, scale - 1.0))
-    return copysign(m / (m + 2.0), x)
+    start = fma(scale, r, scale - 1.0)
+    error = fma(scale, r, (scale - 1.0) - start)
+    high, rest = exact_sum_ordered(start, scale * bend(r))
+    m = Sum(high, rest + error)
+    more = high + 2.0
+    result = rounded(quotient(m, Sum(more, (high - (more - 2.0)) + m.low)))
+    return copysign(result, x)
+
+
+def sinh(x: Vector) -> Vector:
+    # An odd polynomial for small arguments, and e^u/2 - e^-u/2 for the others.
+    u = absolute(x)
+    z = x * x
+    small = fma(u * z, horner(z, coefficients.SINH[x.form.kind]), u)
+    half = half_exp(u)
+    result = where(u < 1.0, small, half - 0.25 / half)
+    return copysign(result, x)
+
+
+def cosh(x: Vector) -> Vector:
+    half = half_exp(absolute(x))
+    return half + 0.25 / half

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from functrans.compiler.native import exponential, hyperbolic, logarithm
+from functrans.compiler.native import exponential, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
 from functrans.compiler.native.vectors import FORMATS, Formula, Vector, call, narrowed, widened
 
 class Entry(NamedTuple):
@@ -27,6 +27,16 @@ TABLE: dict[str, Entry] = {
     "expm1": Entry(exponential.expm1),
     "expit": Entry(exponential.expit),
     "tanh": Entry(hyperbolic.tanh),
+    "sin": Entry(trigonometric.sin),
+    "cos": Entry(trigonometric.cos),
+    "power": Entry(power.power),
+    "sinh": Entry(hyperbolic.sinh),
+    "cosh": Entry(hyperbolic.cosh),
+    "tan": Entry(trigonometric.tan),
+    "arctan": Entry(inverse_trigonometric.arctan),
+    "arctan2": Entry(inverse_trigonometric.arctan2),
+    "arcsin": Entry(inverse_trigonometric.arcsin),
+    "arccos": Entry(inverse_trigonometric.arccos),
     "log": Entry(logarithm.log),
     "log1p": Entry(logarithm.log1p),
     "log2": Entry(logarithm.log2),
