@@ -90,6 +90,14 @@ def odd(function, at_zero=1):
     return ratio
 
 
+SCALED_ERFC_CENTER = 2.0
+
+
+def scaled_erfc(t):
+    x = SCALED_ERFC_CENTER * (1 + t) / (1 - t)
+    return (x + SCALED_ERFC_CENTER) * mp.exp(x * x) * mp.erfc(x)
+
+
 FITS = [
     Fit(
         "EXP",
@@ -124,14 +132,6 @@ FITS = [
         {"d": 8},
     ),
     Fit(
-        "SIN",
-        "(sin(r)/r - 1)/z with z = r², for |r| <= π/2",
-        odd(mp.sin),
-        (0.0, 2.474),
-        lambda z: z,
-        {"d": 7, "f": 3},
-    ),
-    Fit(
         "SIN_QUARTER",
         "(sin(r)/r - 1)/z with z = r², for |r| <= π/4",
         odd(mp.sin),
@@ -162,6 +162,22 @@ FITS = [
         (0.0, 1.0),
         lambda z: 1,
         {"d": 11},
+    ),
+    Fit(
+        "ERFC",
+        "(x + 2) exp(x²) erfc(x) with t = (x - 2)/(x + 2), for 1/2 <= x <= 28",
+        scaled_erfc,
+        (-0.6, 0.8667),
+        lambda t: 1 / scaled_erfc(t),
+        {"d": 17},
+    ),
+    Fit(
+        "CBRT",
+        "the cube root of 1 + f, for √½ <= 1 + f <= √2",
+        lambda f: mp.cbrt(1 + f),
+        (-0.293, 0.4143),
+        lambda f: 1,
+        {"d": 8, "f": 3},
     ),
     Fit(
         "ARCTAN",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from functrans.compiler.native.vectors import Vector, fma
+from functrans.compiler.native.vectors import Vector, fma, sqrt, where
 
 
 class Sum(NamedTuple):
@@ -51,3 +51,10 @@ def quotient(x: Sum, y: Sum) -> Sum:
 
 def rounded(x: Sum) -> Vector:
     return x.high + x.low
+
+
+def square_root(x: Sum) -> Sum:
+    """√x, where zero has the root zero."""
+    root = sqrt(x.high)
+    rest = fma(-root, root, x.high) + x.low
+    return Sum(root, where(root > 0.0, rest / (root + root), 0.0))

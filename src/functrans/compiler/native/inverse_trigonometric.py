@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from functrans.compiler.native import coefficients
+from functrans.compiler.native.double_double import exact_sum_ordered
 from functrans.compiler.native.vectors import Vector, absolute, copysign, fma, horner, sqrt, where
 
 # π/2 = high + low.
@@ -66,7 +67,8 @@ def arcsin(x: Vector) -> Vector:
     # arcsin(x) = π/2 - 2 arcsin(√((1 - x)/2)) for x > 1/2.
     large, t, bend = _arcsin_parts(absolute(x))
     high, low = HALF_PI[x.form.kind]
-    result = where(large, (high - 2.0 * t) + (low - 2.0 * bend), t + bend)
+    start, error = exact_sum_ordered(x.splat(high), -2.0 * t)
+    result = where(large, start + fma(bend, -2.0, error + low), t + bend)
     return copysign(result, x)
 
 

@@ -68,7 +68,7 @@ def log(x: Vector) -> Vector:
     return on_domain(x, fma(exponent, high, f) + fma(exponent, low, -below))
 
 
-def log_of_sum(x: Vector, low: Vector, doublings: int = 0) -> Vector:
+def log_of_sum(x: Vector, low: Vector, doublings: Vector | None = None) -> Vector:
     """log(2^doublings (x + low)) for positive finite x, with a `low` of at most an ulp of x."""
     exponent, f = split(x)
     s, below = bend(f)
@@ -76,8 +76,8 @@ def log_of_sum(x: Vector, low: Vector, doublings: int = 0) -> Vector:
     # 2^(1-e) is finite, or 0, for every e.
     exponent_bits = (exponent + x.form.round_shift).bits()
     low = low * power_of_two(1 - exponent_bits) * (0.5 - s)
-    if doublings:
-        exponent = exponent + float(doublings)
+    if doublings is not None:
+        exponent = exponent + doublings
     long, short = LOG_2[x.form.kind]
     return fma(exponent, long, f) + (fma(exponent, short, low) - below)
 

@@ -12,7 +12,16 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from functrans.compiler.native import exponential, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
+from functrans.compiler.native import (
+    exponential,
+    hyperbolic,
+    inverse_hyperbolic,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    roots,
+    trigonometric,
+)
 from functrans.compiler.native.vectors import FORMATS, Formula, Vector, call, narrowed, widened
 
 class Entry(NamedTuple):
@@ -37,6 +46,11 @@ TABLE: dict[str, Entry] = {
     "arctan2": Entry(inverse_trigonometric.arctan2),
     "arcsin": Entry(inverse_trigonometric.arcsin),
     "arccos": Entry(inverse_trigonometric.arccos),
+    "arcsinh": Entry(inverse_hyperbolic.arcsinh),
+    "arccosh": Entry(inverse_hyperbolic.arccosh),
+    "arctanh": Entry(inverse_hyperbolic.arctanh),
+    "cbrt": Entry(roots.cbrt),
+    "hypot": Entry(roots.hypot),
     "log": Entry(logarithm.log),
     "log1p": Entry(logarithm.log1p),
     "log2": Entry(logarithm.log2),

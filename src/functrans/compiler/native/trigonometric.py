@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from functrans.compiler.native import coefficients
-from functrans.compiler.native.double_double import Sum, exact_product, exact_sum
+from functrans.compiler.native.double_double import (
+    Sum,
+    exact_product,
+    exact_sum,
+    exact_sum_ordered,
+    quotient,
+    rounded,
+)
 from functrans.compiler.native.vectors import (
     Vector,
     absolute,
@@ -31,53 +38,64 @@ def less_multiple(x: Vector, n: Vector, unit: float) -> Sum:
     return Sum(high, low + fma(n, -third, error))
 
 
-def half_wave(r: Sum) -> Vector:
-    """sin(r) for |r| <= π/2."""
+def waves(r: Sum) -> tuple[Sum, Sum]:
+    """sin(r) and cos(r) for |r| <= π/4."""
+    kind = r.high.form.kind
     z = r.high * r.high
-    cubic = z * horner(z, coefficients.SIN[z.form.kind])
-    return r.high + fma(r.high, cubic, r.low)
+    cubic = fma(r.high * z, horner(z, coefficients.SIN_QUARTER[kind]), r.low)
+    sine = exact_sum_ordered(r.high, cubic)
+    # 1 - z/2 with its rounding error, and the terms of higher order with that of r.low.
+    half = z * 0.5
+    start = 1.0 - half
+    rest = fma(z * z, horner(z, coefficients.COS_QUARTER[kind]), -(r.high * r.low))
+    cosine = exact_sum_ordered(start, ((1.0 - start) - half) + rest)
+    return sine, cosine
+
+
+def quadrant(size: Vector) -> tuple[Vector, Sum]:
+    """n, in the low bits of an integer vector, and r with size = n π/2 + r."""
+    shifted = fma(size, 2 * INVERSE_PI, size.form.round_shift)
+    n = shifted - size.form.round_shift
+    return shifted.bits(), less_multiple(size, n, 0.5)
+
+
+def top_bit(bits: Vector, place: int) -> Vector:
+    """The bit at this place moved to that of the sign."""
+    return bits << (bits.form.integer.width - 1 - place)
 
 
 def flipped(x: Vector, bits: Vector) -> Vector:
-    """x with another sign where the last of the bits is set."""
-    return (x.bits() ^ (bits << (x.form.integer.width - 1))).real()
+    """x with another sign where the highest of the bits is set."""
+    sign = -1 << (x.form.integer.width - 1)
+    return (x.bits() ^ (bits & sign)).real()
 
 
 def sin(x: Vector) -> Vector:
-    # sin(x) = (-1)^n sin(x - n π)
     size = absolute(x)
-    shifted = fma(size, INVERSE_PI, x.form.round_shift)
-    n = shifted - x.form.round_shift
-    wave = half_wave(less_multiple(size, n, 1.0))
-    signs = shifted.bits() ^ (x.bits() >> (x.form.integer.width - 1))
-    result = flipped(wave, signs)
+    n, r = quadrant(size)
+    sine, cosine = waves(r)
+    wave = where(top_bit(n, 0) < 0, cosine.high, sine.high)
+    result = flipped(wave, top_bit(n, 1) ^ x.bits())
     return lane_by_lane(size > LARGE[x.form.kind], x, result, "sin" + x.form.libm)
 
 
 def cos(x: Vector) -> Vector:
-    # cos(x) = sin(x + π/2) = (-1)^n sin(x - (n - 1/2) π)
+    # cos(x) = sin(x + π/2), the sine of the next quadrant.
     size = absolute(x)
-    shifted = fma(size, INVERSE_PI, 0.5) + x.form.round_shift
-    n = shifted - x.form.round_shift
-    result = flipped(half_wave(less_multiple(size, n + n - 1.0, 0.5)), shifted.bits())
+    n, r = quadrant(size)
+    sine, cosine = waves(r)
+    wave = where(top_bit(n, 0) < 0, sine.high, cosine.high)
+    result = flipped(wave, top_bit(n + 1, 1))
     return lane_by_lane(size > LARGE[x.form.kind], x, result, "cos" + x.form.libm)
 
 
 def tan(x: Vector) -> Vector:
     # tan(x) = tan(x - n π/2), or -cot of it where n is odd.
-    kind = x.form.kind
     size = absolute(x)
-    shifted = fma(size, 2 * INVERSE_PI, x.form.round_shift)
-    n = shifted - x.form.round_shift
-    r = less_multiple(size, n, 0.5)
-    z = r.high * r.high
-    sine = r.high + fma(r.high * z, horner(z, coefficients.SIN_QUARTER[kind]), r.low)
-    # 1 - z/2 with its rounding error, and the terms of higher order with those of r.low.
-    half = z * 0.5
-    start = 1.0 - half
-    rest = fma(z * z, horner(z, coefficients.COS_QUARTER[kind]), -(r.high * r.low))
-    cosine = start + (((1.0 - start) - half) + rest)
-    odd = (shifted.bits() << (x.form.integer.width - 1)) < 0
-    result = where(odd, -cosine, sine) / where(odd, sine, cosine)
-    result = flipped(result, x.bits() >> (x.form.integer.width - 1))
-    return lane_by_lane(size > LARGE[kind], x, result, "tan" + x.form.libm)
+    n, r = quadrant(size)
+    sine, cosine = waves(r)
+    odd = top_bit(n, 0) < 0
+    above = Sum(where(odd, cosine.high, sine.high), where(odd, cosine.low, sine.low))
+    below = Sum(where(odd, sine.high, cosine.high), where(odd, sine.low, cosine.low))
+    result = flipped(rounded(quotient(above, below)), top_bit(n, 0) ^ x.bits())
+    return lane_by_lane(size > LARGE[x.form.kind], x, result, "tan" + x.form.libm)
