@@ -1,0 +1,1 @@
+"""Machine code by llvmlite, the extra `jit`; nothing outside of this package imports llvmlite."""

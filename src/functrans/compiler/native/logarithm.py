@@ -1,0 +1,114 @@
+"""Logarithms, by x = 2^e (1 + f) with √½ <= 1 + f < √2 and log(1 + f) = 2 artanh(s), s = f/(2 + f)."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from functrans.compiler.native import coefficients
+from functrans.compiler.native.exponential import LOG_2
+from functrans.compiler.native.vectors import Format, Vector, copysign, fma, horner, power_of_two, where
+
+# log10(2) = high + low, where high e is exact for every exponent e.
+LOG10_2 = {
+    "d": (0.30102999566383914, 1.42050232272661e-13),
+    "f": (0.301025390625, 4.605038981195214e-06),
+}
+# Constants as sums of two numbers of the format.
+LOG2_E = {
+    "d": (1.4426950408889634, 2.0355273740931033e-17),
+    "f": (1.4426950216293335, 1.9259629911266175e-08),
+}
+LOG10_E = {
+    "d": (0.4342944819032518, 1.098319650216765e-17),
+    "f": (0.4342944920063019, -1.0103050052231683e-08),
+}
+
+
+def bits_of(value: float, form: Format) -> int:
+    code, integer = ("<d", "<q") if form.kind == "d" else ("<f", "<i")
+    return int(struct.unpack(integer, struct.pack(code, value))[0])
+
+
+def split(x: Vector) -> tuple[Vector, Vector]:
+    """The exponent e, as a float, and the fraction f of a positive finite x."""
+    form = x.form
+    lifted = form.fraction + 2
+    subnormal = x < form.smallest_normal
+    x = where(subnormal, x * 2.0**lifted, x)
+    # Counted from √½ on, the fractions below √2 belong to one exponent.
+    root = bits_of(math.sqrt(0.5), form)
+    counted = x.bits() + (form.one - root)
+    # An integer in the fraction of 2^fraction is a float that is larger by this power.
+    power = 2.0**form.fraction
+    exponent = ((counted >> form.fraction) | bits_of(power, form)).real()
+    bias = power + form.bias
+    exponent = exponent - where(subnormal, x.splat(bias + lifted), bias)
+    fraction = (counted & ((1 << form.fraction) - 1)) + root
+    return exponent, fraction.real() - 1.0
+
+
+def bend(f: Vector) -> tuple[Vector, Vector]:
+    """s, and f - log(1 + f) = s (f - z p(z)) with z = s²."""
+    s = f / (f + 2.0)
+    z = s * s
+    return s, s * fma(-z, horner(z, coefficients.LOG[f.form.kind]), f)
+
+
+def on_domain(x: Vector, result: Vector) -> Vector:
+    """The result where x is positive and finite, and else what a logarithm is there."""
+    beyond = where(x.equals(0.0), x.splat(-math.inf), math.nan)
+    return where(x > 0.0, where(x < math.inf, result, x), beyond)
+
+
+def log(x: Vector) -> Vector:
+    exponent, f = split(x)
+    _, below = bend(f)
+    high, low = LOG_2[x.form.kind]
+    return on_domain(x, fma(exponent, high, f) + fma(exponent, low, -below))
+
+
+def log_of_sum(x: Vector, low: Vector, doublings: Vector | None = None) -> Vector:
+    """log(2^doublings (x + low)) for positive finite x, with a `low` of at most an ulp of x."""
+    exponent, f = split(x)
+    s, below = bend(f)
+    # `low` adds low/x = 2^-e low/(1 + f) to the logarithm, with 1/(1 + f) = (1 - s)/(1 + s) ≈ 1 - 2 s.
+    # 2^(1-e) is finite, or 0, for every e.
+    exponent_bits = (exponent + x.form.round_shift).bits()
+    low = low * power_of_two(1 - exponent_bits) * (0.5 - s)
+    if doublings is not None:
+        exponent = exponent + doublings
+    long, short = LOG_2[x.form.kind]
+    return fma(exponent, long, f) + (fma(exponent, short, low) - below)
+
+
+def log1p(x: Vector) -> Vector:
+    # 1 + x = total + low exactly (Knuth's sum of two numbers).
+    total = x + 1.0
+    part = total - x
+    low = (1.0 - part) + (x - (total - part))
+    result = on_domain(total, log_of_sum(total, low))
+    return copysign(result, x)  # for the sign of zero
+
+
+def log_of_fraction(f: Vector) -> tuple[Vector, Vector]:
+    """log(1 + f), as a number and its rounding error."""
+    _, below = bend(f)
+    total = f - below
+    return total, (f - total) - below
+
+
+def log2(x: Vector) -> Vector:
+    exponent, f = split(x)
+    log, error = log_of_fraction(f)
+    high, low = LOG2_E[x.form.kind]
+    return on_domain(x, fma(log, high, exponent) + fma(error, high, log * low))
+
+
+def log10(x: Vector) -> Vector:
+    exponent, f = split(x)
+    log, error = log_of_fraction(f)
+    long, short = LOG10_2[x.form.kind]
+    high, low = LOG10_E[x.form.kind]
+    rest = fma(exponent, short, fma(error, high, log * low))
+    return on_domain(x, fma(exponent, long, log * high) + rest)
