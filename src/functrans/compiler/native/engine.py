@@ -1,0 +1,85 @@
+"""LLVM: from the text of a module to code in memory."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from functrans.compiler.native import mathematics
+
+_lock = threading.RLock()  # what belongs to LLVM is used by one thread at a time
+
+
+@cache
+def _target() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple()
+
+
+@cache
+def processor() -> tuple[str, str]:
+    """The processor and its features, as LLVM names them."""
+    return str(llvm.get_host_cpu_name()), str(llvm.get_host_cpu_features().flatten())
+
+
+def _new_machine() -> Any:
+    name, features = processor()
+    return _target().create_target_machine(cpu=name, features=features, opt=2, jit=True)
+
+
+@cache
+def _machine() -> Any:
+    return _new_machine()
+
+
+@cache
+def vector_bytes() -> int:
+    """The size of the processor's vectors."""
+    features = llvm.get_host_cpu_features()
+    if all(features.get(name) for name in ("avx512f", "avx512vl", "avx512dq", "avx512bw")):
+        return 64
+    return 32 if features.get("avx2") and features.get("fma") else 16
+
+
+_functions: dict[frozenset[tuple[str, str, int]], str] = {}
+
+
+def vector_functions(wanted: frozenset[tuple[str, str, int]]) -> str:
+    """The text of some vector functions; what they have in common is there once."""
+    if wanted not in _functions:
+        module = ir.Module("functions")
+        for name, letter, width in sorted(wanted):
+            mathematics.function(module, name, letter, width)
+        lines = str(module).splitlines()
+        kept = [line for line in lines if not line.startswith(("target ", ";", "source_"))]
+        _functions[wanted] = "\n".join(kept)
+    return _functions[wanted]
+
+
+def object_code(text: str) -> bytes:
+    """The machine code of a module, as an object file."""
+    with _lock:
+        machine = _machine()
+        return bytes(machine.emit_object(llvm.parse_assembly(text)))
+
+
+class Code:
+    """Machine code in memory, alive as long as this object."""
+
+    def __init__(self, object_file: bytes) -> None:
+        with _lock:
+            _target()
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
+            self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Where a function or a variable of the module is."""
+        with _lock:
+            engine = self._engine
+            return int(engine.get_function_address(name) or engine.get_global_value_address(name))

@@ -1,0 +1,284 @@
+"""How Python calls native code: a function of CPython's own kind, written in LLVM IR.
+
+It walks the containers of the arguments as they were when the function was traced, and looks at the
+type, dtype, shape and order of every array. If all is as expected it makes the results' arrays, runs
+the code, and puts the results into their containers. If not, it hands everything to a Python function,
+`slow`, which brings the arguments into the form expected here, or finds another trace.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from functrans.compiler.native.kinds import FLOAT64, kind_of
+from functrans.compiler.native.writer import FunctionWriter
+from functrans.core.shapes import ArraySpec
+
+# The layout of CPython's objects and of NumPy's arrays, in bytes. NumPy promises it in its C API.
+_TYPE, _TUPLE_SIZE, _TUPLE_ITEMS, _LIST_ITEMS, _NUMBER = 8, 16, 24, 24, 16
+_DATA, _NDIM, _DIMENSIONS, _DTYPE, _FLAGS = 16, 24, 32, 56, 64
+_C_ORDER_AND_ALIGNED = 0x0001 | 0x0100
+
+_FASTCALL = 0x0080
+_EMPTY, _SCALAR = 184, 60  # places in the table of NumPy's C API
+
+
+class Context:
+    """Addresses that the code finds in a table: objects, constants and functions."""
+
+    def __init__(self) -> None:
+        self.addresses: list[int] = []
+        self.kept: list[Any] = []  # what must stay alive
+        self._places: dict[int, int] = {}
+
+    def address(self, address: int, owner: Any = None) -> int:
+        """The place of an address in the table."""
+        if address not in self._places:
+            self._places[address] = len(self.addresses)
+            self.addresses.append(address)
+            self.kept.append(owner)
+        return self._places[address]
+
+    def object(self, value: Any) -> int:
+        return self.address(id(value), value)
+
+    def fill(self, table: int) -> None:
+        array = (ctypes.c_void_p * max(len(self.addresses), 1)).from_address(table)
+        for place, address in enumerate(self.addresses):
+            array[place] = address
+
+
+def _numpy_function(place: int) -> int:
+    from numpy._core import _multiarray_umath
+
+    capsule = _multiarray_umath._ARRAY_API
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = get(capsule, None)
+    return int((ctypes.c_void_p * (place + 1)).from_address(table)[place] or 0)
+
+
+class EntryWriter:
+    """Writes the function that Python calls.
+
+    `arguments` and `results` are trees of tuples, lists and dicts with numbers of leaves in them.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        arguments: tuple[Any, ...],
+        results: Any,
+        inputs: list[ArraySpec],
+        outputs: list[ArraySpec],
+        releases: bool,
+    ) -> None:
+        self.context = context
+        self.arguments = arguments
+        self.results = results
+        self.inputs = inputs
+        self.outputs = outputs
+        self.releases = releases  # whether other threads may run meanwhile
+        self.writer = FunctionWriter()
+        self.globals: list[str] = []
+
+    def write(self) -> str:
+        """The function `entry`, and the global `dims` that it needs."""
+        writer = self.writer
+        writer.start("entry")
+        pointers = writer.op(f"alloca ptr, i64 {max(len(self.inputs), 1)}")
+        targets = writer.op(f"alloca ptr, i64 {max(len(self.outputs), 1)}")
+        numbers = writer.op(f"alloca [8 x i8], i64 {max(len(self.outputs), 1)}")
+        self._require(writer.op(f"icmp eq i64 %count, {len(self.arguments)}"))
+        for k, part in enumerate(self.arguments):
+            self._open(part, self._read("%args", 8 * k), pointers)
+        arrays = self._make_results(targets, numbers)
+        state = writer.call("ptr", "PyEval_SaveThread", []) if self.releases else ""
+        failed = writer.op(f"call i32 @body(ptr {pointers}, ptr {targets})")
+        if self.releases:
+            writer.call("void", "PyEval_RestoreThread", [("ptr", state)])
+        good, bad = writer.label(), writer.label()
+        writer.branch(writer.op(f"icmp eq i32 {failed}, 0"), good, bad)
+        writer.start(bad)
+        for array in arrays:
+            if array:
+                writer.call("void", "Py_DecRef", [("ptr", array)])
+        writer.do(f"ret ptr {writer.call('ptr', 'PyErr_NoMemory', [])}")
+        writer.start(good)
+        writer.do(f"ret ptr {self._close(self.results, arrays, numbers)}")
+        writer.start("slow")
+        slow = self._from_context(0)
+        arguments = [("ptr", slow), ("ptr", "%args"), ("i64", "%count"), ("ptr", "null")]
+        writer.do(f"ret ptr {writer.call('ptr', 'PyObject_Vectorcall', arguments)}")
+        body = "\n".join(writer.lines)
+        return f"define ptr @entry(ptr %self, ptr %args, i64 %count) {{\n{body}\n}}"
+
+    # Small steps.
+
+    def _read(self, pointer: str, offset: int, kind: str = "ptr") -> str:
+        writer = self.writer
+        place = writer.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        return writer.op(f"load {kind}, ptr {place}")
+
+    def _from_context(self, place: int) -> str:
+        slot = self.writer.op(f"getelementptr ptr, ptr @context, i64 {place}")
+        return self.writer.op(f"load ptr, ptr {slot}")
+
+    def _object(self, value: Any) -> str:
+        return self._from_context(self.context.object(value))
+
+    def _require(self, condition: str) -> None:
+        """Go on if it holds, and to the slow way if not."""
+        further = self.writer.label()
+        self.writer.branch(condition, further, "slow")
+        self.writer.start(further)
+
+    def _require_type(self, value: str, kind: type) -> None:
+        found = self._read(value, _TYPE)
+        self._require(self.writer.op(f"icmp eq ptr {found}, {self._object(kind)}"))
+
+    # Arguments.
+
+    def _open(self, part: Any, value: str, pointers: str) -> None:
+        writer = self.writer
+        if type(part) is int:
+            self._check_leaf(part, value, pointers)
+        elif type(part) is dict:
+            self._require_type(value, dict)
+            size = writer.call("i64", "PyDict_Size", [("ptr", value)])
+            self._require(writer.op(f"icmp eq i64 {size}, {len(part)}"))
+            for key, inner in part.items():
+                found = writer.call("ptr", "PyDict_GetItem", [("ptr", value), ("ptr", self._object(key))])
+                self._require(writer.op(f"icmp ne ptr {found}, null"))
+                self._open(inner, found, pointers)
+        else:
+            self._require_type(value, type(part))
+            size = self._read(value, _TUPLE_SIZE, "i64")
+            self._require(writer.op(f"icmp eq i64 {size}, {len(part)}"))
+            items, start = value, _TUPLE_ITEMS
+            if type(part) is list and part:
+                items, start = self._read(value, _LIST_ITEMS), 0
+            for k, inner in enumerate(part):
+                self._open(inner, self._read(items, start + 8 * k), pointers)
+
+    def _check_leaf(self, number: int, value: str, pointers: str) -> None:
+        writer, spec = self.writer, self.inputs[number]
+        if not spec.shape and spec.dtype == FLOAT64.dtype:
+            # A Python float and np.float64 hold their number at the same place.
+            self._require_type(value, float if spec.weak else np.float64)
+            data = writer.op(f"getelementptr i8, ptr {value}, i64 {_NUMBER}")
+        else:
+            self._require_type(value, np.ndarray)
+            dtype = self._read(value, _DTYPE)
+            self._require(writer.op(f"icmp eq ptr {dtype}, {self._object(spec.dtype)}"))
+            ndim = self._read(value, _NDIM, "i32")
+            self._require(writer.op(f"icmp eq i32 {ndim}, {len(spec.shape)}"))
+            flags = self._read(value, _FLAGS, "i32")
+            set_flags = writer.op(f"and i32 {flags}, {_C_ORDER_AND_ALIGNED}")
+            self._require(writer.op(f"icmp eq i32 {set_flags}, {_C_ORDER_AND_ALIGNED}"))
+            if spec.shape:
+                dimensions = self._read(value, _DIMENSIONS)
+                for axis, length in enumerate(spec.shape):
+                    found = self._read(dimensions, 8 * axis, "i64")
+                    self._require(writer.op(f"icmp eq i64 {found}, {length}"))
+            data = self._read(value, _DATA)
+        slot = writer.op(f"getelementptr ptr, ptr {pointers}, i64 {number}")
+        writer.do(f"store ptr {data}, ptr {slot}")
+
+    # Results.
+
+    def _make_results(self, targets: str, numbers: str) -> list[str]:
+        """New arrays for results with axes; others are written to the stack first."""
+        writer = self.writer
+        arrays: list[str] = []
+        for k, spec in enumerate(self.outputs):
+            slot = writer.op(f"getelementptr ptr, ptr {targets}, i64 {k}")
+            if not spec.shape:
+                place = writer.op(f"getelementptr [8 x i8], ptr {numbers}, i64 {k}")
+                writer.do(f"store ptr {place}, ptr {slot}")
+                arrays.append("")
+                continue
+            dtype = self._object(spec.dtype)
+            writer.call("void", "Py_IncRef", [("ptr", dtype)])  # the call takes one reference
+            empty = self._from_context(self.context.address(_numpy_function(_EMPTY)))
+            lengths = ", ".join(f"i64 {n}" for n in spec.shape)
+            self.globals.append(f"@dims{k} = internal constant [{len(spec.shape)} x i64] [{lengths}]")
+            array = writer.op(
+                f"call ptr {empty}(i32 {len(spec.shape)}, ptr @dims{k}, ptr {dtype}, i32 0)"
+            )
+            self._give_up_if_null(array, [a for a in arrays if a])
+            arrays.append(array)
+            writer.do(f"store ptr {self._read(array, _DATA)}, ptr {slot}")
+        return arrays
+
+    def _give_up_if_null(self, value: str, made: list[str]) -> None:
+        writer = self.writer
+        good, bad = writer.label(), writer.label()
+        writer.branch(writer.op(f"icmp ne ptr {value}, null"), good, bad)
+        writer.start(bad)
+        for other in made:
+            writer.call("void", "Py_DecRef", [("ptr", other)])
+        writer.do("ret ptr null")
+        writer.start(good)
+
+    def _close(self, part: Any, arrays: list[str], numbers: str) -> str:
+        """The result: arrays and numbers in their containers. Only a lack of memory can go wrong."""
+        writer = self.writer
+        if type(part) is int:
+            return arrays[part] or self._number(part, numbers)
+        if type(part) is dict:
+            made = writer.call("ptr", "PyDict_New", [])
+            for key, inner in part.items():
+                value = self._close(inner, arrays, numbers)
+                key_object = self._object(key)
+                writer.call(
+                    "i32", "PyDict_SetItem", [("ptr", made), ("ptr", key_object), ("ptr", value)]
+                )
+                writer.call("void", "Py_DecRef", [("ptr", value)])
+            return made
+        values = [self._close(inner, arrays, numbers) for inner in part]
+        kind = "Tuple" if type(part) is tuple else "List"
+        made = writer.call("ptr", f"Py{kind}_New", [("i64", str(len(values)))])
+        for k, value in enumerate(values):
+            arguments = [("ptr", made), ("i64", str(k)), ("ptr", value)]
+            writer.call("i32", f"Py{kind}_SetItem", arguments)
+        return made
+
+    def _number(self, k: int, numbers: str) -> str:
+        """A result without axes: a NumPy scalar, or a Python number."""
+        writer, spec = self.writer, self.outputs[k]
+        place = writer.op(f"getelementptr [8 x i8], ptr {numbers}, i64 {k}")
+        kind = kind_of(spec.dtype)
+        assert kind is not None
+        if spec.weak and kind.is_float:
+            value = writer.op(f"load double, ptr {place}")
+            return writer.call("ptr", "PyFloat_FromDouble", [("double", value)])
+        if spec.weak:
+            value = writer.op(f"load {kind.memory}, ptr {place}")
+            if kind.is_bool:
+                return writer.call("ptr", "PyBool_FromLong", [("i64", writer.op(f"zext i8 {value} to i64"))])
+            return writer.call("ptr", "PyLong_FromLongLong", [("i64", value)])
+        scalar = self._from_context(self.context.address(_numpy_function(_SCALAR)))
+        dtype = self._object(spec.dtype)
+        return writer.op(f"call ptr {scalar}(ptr {place}, ptr {dtype}, ptr null)")
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def python_function(address: int, owner: Any) -> Any:
+    """The code at an address as a function that Python can call; `owner` stays alive with it."""
+    definition = _MethodDef(b"compiled", address, _FASTCALL, b"Code that functrans has compiled.")
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.addressof(definition), (definition, owner), None)

@@ -1,0 +1,61 @@
+"""The kinds of numbers that native code computes with."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functrans.core.shapes import ArraySpec
+
+
+class Kind(NamedTuple):
+    """How numbers of one dtype are held in registers and in memory."""
+
+    dtype: np.dtype[Any]
+    register: str  # the type that is computed with
+    memory: str  # the type that is loaded and stored
+    letter: str  # as vector functions name it; "" for integers and bools
+
+    @property
+    def size(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        return self.letter != ""
+
+    @property
+    def is_bool(self) -> bool:
+        return self.register == "i1"
+
+
+FLOAT64 = Kind(np.dtype(np.float64), "double", "double", "d")
+FLOAT32 = Kind(np.dtype(np.float32), "float", "float", "f")
+INT64 = Kind(np.dtype(np.int64), "i64", "i64", "")
+INT32 = Kind(np.dtype(np.int32), "i32", "i32", "")
+BOOL = Kind(np.dtype(np.bool_), "i1", "i8", "")
+
+_KINDS = {kind.dtype: kind for kind in (FLOAT64, FLOAT32, INT64, INT32, BOOL)}
+
+
+def kind_of(dtype: np.dtype[Any]) -> Kind | None:
+    """The kind of a dtype, or None if native code does not know it."""
+    return _KINDS.get(dtype) if dtype.isnative else None
+
+
+def common_kind(specs: list[ArraySpec]) -> Kind | None:
+    """What NumPy converts operands to before it compares or combines them."""
+    parts = [spec.dtype.type(0).item() if spec.weak else spec.dtype for spec in specs]
+    return kind_of(np.result_type(*parts))
+
+
+def literal(value: Any, kind: Kind) -> str:
+    """A number as LLVM writes it."""
+    if kind.is_bool:
+        return "true" if value else "false"
+    if not kind.is_float:
+        return str(int(value))
+    number = float(kind.dtype.type(value))
+    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"

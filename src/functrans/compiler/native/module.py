@@ -1,0 +1,183 @@
+"""A plan as one LLVM module: the kernels, the function that runs them in order, and the entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functrans.compiler.native.engine import vector_bytes, vector_functions
+from functrans.compiler.native.entry import Context, EntryWriter
+from functrans.compiler.native.kinds import Kind, literal
+from functrans.compiler.native.loops import KernelWriter
+from functrans.compiler.native.memory import place
+from functrans.compiler.native.plan import Kernel, Plan
+from functrans.compiler.native.products import Product, ProductWriter, find_blas
+from functrans.compiler.native.views import Buffer, View
+from functrans.compiler.native.writer import FunctionWriter
+
+_STACK = 1 << 14  # bytes; a larger workspace is allocated
+_RELEASE = 1 << 15  # entries; with more work than this, other threads may run meanwhile
+
+
+class Module:
+    """The text of a plan, and the addresses that it needs."""
+
+    def __init__(self, plan: Plan, arguments: tuple[Any, ...], results: Any, slow: Any) -> None:
+        self.plan = plan
+        self.context = Context()
+        self.context.object(slow)  # place 0
+        self.declarations: set[str] = set()
+        self.numbers: dict[tuple[str, str], str] = {}
+        self.functions: set[tuple[str, str, int]] = set()
+        self.kernels: dict[str, str] = {}  # the text of each kernel -> its name
+        self.fills: set[Kind] = set()
+        self.work = 0
+        body = self._body()
+        graph = plan.graph
+        entry = EntryWriter(
+            self.context,
+            arguments,
+            results,
+            [v.spec for v in graph.inputs],
+            [v.spec for v in graph.outputs],
+            self.work > _RELEASE,
+        )
+        entry_text = entry.write()
+        self._collect(entry.writer)
+        parts = [
+            f"@context = global [{max(len(self.context.addresses), 1)} x ptr] zeroinitializer",
+            *(f"{name} = internal constant {kind} {value}" for (kind, value), name in self.numbers.items()),
+            *entry.globals,
+            vector_functions(frozenset(self.functions)) if self.functions else "",
+            *sorted(self._undeclared(vector_functions(frozenset(self.functions)))),
+            *(f"define internal void @{name}{text}" for text, name in self.kernels.items()),
+            *(_fill_function(kind) for kind in sorted(self.fills)),
+            body,
+            entry_text,
+        ]
+        self.text = "\n\n".join(part for part in parts if part)
+
+    def _undeclared(self, functions: str) -> set[str]:
+        """The declarations that the vector functions do not bring themselves."""
+        return {d for d in self.declarations if f"@{_name(d)}(" not in functions.replace('"', "")}
+
+    def _collect(self, writer: FunctionWriter) -> None:
+        self.declarations |= writer.declarations
+        self.numbers |= writer.constants
+        self.functions |= writer.functions
+
+    def _body(self) -> str:
+        """The function that runs all steps; it returns 1 if there is no memory."""
+        offsets, size = place(self.plan)
+        writer = FunctionWriter()
+        writer.start("entry")
+        workspace = self._workspace(writer, size)
+        bases: dict[Buffer, str] = {}
+
+        def pointer(view: View) -> str:
+            buffer = view.buffer
+            if buffer not in bases:
+                bases[buffer] = self._base(writer, buffer, workspace, offsets)
+            if not view.offset:
+                return bases[buffer]
+            return writer.op(
+                f"getelementptr {buffer.kind.memory}, ptr {bases[buffer]}, i64 {view.offset}"
+            )
+
+        for step in self.plan.steps:
+            if isinstance(step, Kernel):
+                self._call_kernel(writer, step, pointer)
+            else:
+                self._call_product(writer, step, pointer)
+        if size > _STACK:
+            writer.call("void", "free", [("ptr", workspace)])
+        writer.do("ret i32 0")
+        self._collect(writer)
+        lines = "\n".join(writer.lines)
+        return f"define internal i32 @body(ptr %inputs, ptr %outputs) {{\n{lines}\n}}"
+
+    def _workspace(self, writer: FunctionWriter, size: int) -> str:
+        if not size:
+            return "null"
+        if size <= _STACK:
+            return writer.op(f"alloca [{size} x i8], align 64")
+        memory = writer.call("ptr", "malloc", [("i64", str(size))])
+        good, bad = writer.label(), writer.label()
+        writer.branch(writer.op(f"icmp ne ptr {memory}, null"), good, bad)
+        writer.start(bad)
+        writer.do("ret i32 1")
+        writer.start(good)
+        return memory
+
+    def _base(
+        self, writer: FunctionWriter, buffer: Buffer, workspace: str, offsets: dict[Buffer, int]
+    ) -> str:
+        if buffer.role == "work":
+            return writer.op(f"getelementptr i8, ptr {workspace}, i64 {offsets[buffer]}")
+        if buffer.role == "constant":
+            array = self.plan.constants[buffer.index]
+            table, index = "@context", self.context.address(array.ctypes.data, array)
+        else:
+            table, index = f"%{buffer.role}s", buffer.index
+        slot = writer.op(f"getelementptr ptr, ptr {table}, i64 {index}")
+        return writer.op(f"load ptr, ptr {slot}")
+
+    def _named(self, text: str) -> str:
+        """The name of a kernel; kernels of the same text are the same."""
+        return self.kernels.setdefault(text, f"kernel{len(self.kernels)}")
+
+    def _call_kernel(self, writer: FunctionWriter, kernel: Kernel, pointer: Any) -> None:
+        if not kernel.items:
+            return
+        loops = KernelWriter(kernel, self.plan.values, vector_bytes())
+        lines = loops.write()
+        parameters = [f"ptr %p{k}" for k in range(len(loops.accesses))] + ["i64 %lo", "i64 %hi"]
+        name = self._named(f"({', '.join(parameters)}) {{\n{lines}\n}}")
+        self._collect(loops.writer)
+        points = 1
+        for loop in loops.loops:
+            points *= loop.length
+        self.work += points * len(kernel.items)
+        pointers = [pointer(access.view) for access in loops.accesses]
+        for access, value in loops.fills:
+            buffer = loops.accesses[access].view.buffer
+            self.fills.add(buffer.kind)
+            number = literal(value, buffer.kind._replace(register="i8") if buffer.kind.is_bool else buffer.kind)
+            writer.do(
+                f"call void @fill_{buffer.kind.memory}(ptr {pointers[access]}, i64 {buffer.size}, "
+                f"{buffer.kind.memory} {number})"
+            )
+        arguments = [*(f"ptr {p}" for p in pointers), "i64 0", f"i64 {loops.loops[0].length}"]
+        writer.do(f"call void @{name}({', '.join(arguments)})")
+
+    def _call_product(self, writer: FunctionWriter, product: Product, pointer: Any) -> None:
+        blas = find_blas()
+        kind = product.out.buffer.kind
+        slot = self.context.address(blas.addresses[kind.letter]) if blas is not None else -1
+        matrices = ProductWriter(product, vector_bytes(), slot)
+        lines = matrices.write()
+        name = self._named(f"(ptr %a, ptr %b, ptr %c) {{\n{lines}\n}}")
+        self._collect(matrices.writer)
+        self.work += product.out.size * product.a.shape[-1]
+        arguments = ", ".join(f"ptr {pointer(view)}" for view in matrices.product)
+        writer.do(f"call void @{name}({arguments})")
+
+
+def _name(declaration: str) -> str:
+    return declaration.split("@")[1].split("(")[0]
+
+
+def _fill_function(kind: Kind) -> str:
+    memory = kind.memory
+    return f"""define internal void @fill_{memory}(ptr %p, i64 %n, {memory} %value) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %place = getelementptr {memory}, ptr %p, i64 %i
+  store {memory} %value, ptr %place
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}"""

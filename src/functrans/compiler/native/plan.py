@@ -1,0 +1,384 @@
+"""From a graph to steps: which equations share a loop, and which values are ever in memory.
+
+A `Kernel` is one loop nest over a shape. An entry-by-entry equation joins the first kernel of its shape
+that comes after everything it reads; what it reads from the same kernel stays in registers. Reshapes,
+transposes, slices and broadcasts are views of memory and cost nothing. Reductions join the kernel of
+their argument, and matrix products are steps of their own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from math import prod
+from typing import Any, NamedTuple
+
+from functrans.compiler.native.entrywise import operand_kinds
+from functrans.compiler.native.kinds import kind_of
+from functrans.compiler.native.products import (
+    Product,
+    arranged,
+    find_blas,
+    gemm_arguments,
+    is_small,
+)
+from functrans.compiler.native.views import (
+    Buffer,
+    View,
+    broadcast,
+    c_strides,
+    indexed,
+    reshaped,
+    transposed,
+    whole,
+)
+from functrans.compiler.vocabulary import is_ours
+from functrans.core.shapes import ArraySpec
+from functrans.graph.graph import Equation, Graph, Variable
+from functrans.ops import elementwise, reduction
+
+REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "any", "all"})
+_VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "index"})
+_WRITERS = frozenset({"concatenate", "scatter", "scatter_sum", "update"})
+
+
+def is_native(equation: Equation) -> bool:
+    """Whether an equation can be a part of native code."""
+    if equation.primitive.outputs or not is_ours(equation.primitive):
+        return False
+    variables = (*equation.inputs, *equation.outputs)
+    if any(not v.spec.size or kind_of(v.spec.dtype) is None for v in variables):
+        return False
+    name = equation.primitive.name
+    if name in _VIEWS or name in _WRITERS:
+        arrays = 2 if name == "update" else 1
+        if name in ("index", "scatter", "update") and len(equation.inputs) > arrays:
+            return False  # integer arrays among the indices
+        templates = equation.params.get("templates", (equation.params.get("template", ()),))
+        return all(isinstance(e, (int, slice, type(None), type(...))) for t in templates for e in t)
+    if name in REDUCTIONS:
+        kind = kind_of(equation.outputs[0].spec.dtype)
+        return kind is not None and (not kind.is_bool or name in ("any", "all"))
+    if name == "matmul":
+        kinds = {v.spec.dtype for v in variables}
+        kind = kind_of(equation.outputs[0].spec.dtype)
+        if len(kinds) != 1 or kind is None or not kind.is_float:
+            return False
+        return find_blas() is not None
+    return operand_kinds(equation) is not None
+
+
+class Item(NamedTuple):
+    """What a kernel does at every point of its shape."""
+
+    action: str  # "compute", "store", "accumulate" or "reduce"
+    equation: Equation | None
+    variable: Variable
+    view: View | None = None  # where it is written, over the shape of the kernel
+
+
+class Kernel:
+    """A loop nest over a shape."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.items: list[Item] = []
+        self.loads: dict[Variable, View] = {}  # what it reads from memory, over its shape
+
+
+class Value:
+    """What is known of a variable: where it is, and after which step."""
+
+    __slots__ = ("kernel", "literal", "step", "view")
+
+    def __init__(
+        self, step: int, kernel: Kernel | None = None, view: View | None = None, literal: Any = None
+    ) -> None:
+        self.step = step
+        self.kernel = kernel  # the one that computes it in registers
+        self.view = view
+        self.literal = literal
+
+
+class Plan:
+    """The steps of a graph, and the memory they use."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.steps: list[Kernel | Product] = []
+        self.values: dict[Variable, Value] = {}
+        self.constants: list[Any] = []
+        self.outputs: list[Buffer] = []
+        self._kernels: dict[tuple[int, ...], list[int]] = {}  # their numbers, by shape
+        self._uses = Counter(v for equation in graph.equations for v in equation.inputs)
+        self._uses.update(graph.outputs)
+        self._order = self._wanted_orders()
+        self._copies: dict[Variable, View] = {}
+        for k, variable in enumerate(graph.inputs):
+            self.values[variable] = Value(-1, view=self._whole("input", k, variable))
+        for variable, value in graph.constants.items():
+            self.values[variable] = self._constant(variable, value)
+        for equation in graph.equations:
+            self._add(equation)
+        for k, variable in enumerate(graph.outputs):
+            self._finish(k, variable)
+
+    # Values.
+
+    def _whole(self, role: str, index: int, variable: Variable) -> View:
+        kind = kind_of(variable.spec.dtype)
+        assert kind is not None
+        return whole(Buffer(role, index, kind, variable.spec.size), variable.spec.shape)
+
+    def _constant(self, variable: Variable, value: Any) -> Value:
+        if not variable.spec.shape:
+            return Value(-1, literal=value.item() if hasattr(value, "item") else value)
+        self.constants.append(value)
+        return Value(-1, view=self._whole("constant", len(self.constants) - 1, variable))
+
+    def _wanted_orders(self) -> dict[Variable, tuple[int, ...]]:
+        """Values of which a transpose is a result: they are laid out so that it is in C order."""
+        results = set(self.graph.outputs)
+        return {
+            equation.inputs[0]: equation.params["axes"]
+            for equation in self.graph.equations
+            if equation.primitive.name == "transpose"
+            and equation.outputs[0] in results
+            and self._uses[equation.inputs[0]] == 1
+        }
+
+    def memory(self, variable: Variable) -> View:
+        """A value as an array in memory; from now on it is stored."""
+        value = self.values[variable]
+        if value.view is None:
+            value.view = self._fresh(variable)
+            if value.kernel is not None:
+                value.kernel.items.append(Item("store", None, variable, value.view))
+            else:  # a number
+                kernel, value.step = self._kernel(variable.spec.shape, 0)
+                kernel.items.append(Item("store", None, variable, value.view))
+        return value.view
+
+    def _fresh(self, variable: Variable) -> View:
+        view = self._whole("work", -1, variable)
+        axes = self._order.get(variable)
+        if axes is None:
+            return view
+        target = c_strides(tuple(variable.spec.shape[axis] for axis in axes))
+        strides = [0] * len(axes)
+        for axis, stride in zip(axes, target, strict=True):
+            strides[axis] = stride
+        return view._replace(strides=tuple(strides))
+
+    # Steps.
+
+    def _kernel(self, shape: tuple[int, ...], earliest: int) -> tuple[Kernel, int]:
+        """The first kernel of this shape that is not before `earliest`, and its number."""
+        numbers = self._kernels.setdefault(shape, [])
+        place = bisect_left(numbers, earliest)
+        if place == len(numbers):
+            numbers.append(len(self.steps))
+            self.steps.append(Kernel(shape))
+        step = self.steps[numbers[place]]
+        assert isinstance(step, Kernel)
+        return step, numbers[place]
+
+    def _earliest(self, variables: tuple[Variable, ...], shape: tuple[int, ...]) -> int:
+        """The first step in which an operation over `shape` can see these values."""
+        earliest = 0
+        for variable in variables:
+            value = self.values[variable]
+            same = value.kernel is not None and value.kernel.shape == shape
+            earliest = max(earliest, value.step + (0 if same else 1))
+        return earliest
+
+    def _read(self, kernel: Kernel, variable: Variable) -> None:
+        """Make a value visible in a kernel, whose shape it may have to be broadcast to."""
+        value = self.values[variable]
+        if value.kernel is kernel or (value.view is None and value.kernel is None):
+            return  # in registers, or a number
+        kernel.loads[variable] = broadcast(self.memory(variable), kernel.shape)
+
+    def _place(self, variables: tuple[Variable, ...], shape: tuple[int, ...], after: int = 0) -> Any:
+        """The kernel for an operation over `shape` on these values, with all of them visible."""
+        for variable in variables:
+            value = self.values[variable]
+            if value.kernel is not None and value.kernel.shape != shape:
+                self.memory(variable)
+        earliest = max(after, self._earliest(variables, shape))
+        kernel, step = self._kernel(shape, earliest)
+        for variable in variables:
+            self._read(kernel, variable)
+        return kernel, step
+
+    def _add(self, equation: Equation) -> None:
+        name = equation.primitive.name
+        (out,) = equation.outputs
+        if name in _VIEWS:
+            self.values[out] = self._view(equation)
+        elif name in _WRITERS:
+            self._write(equation)
+        elif name == "mean":
+            total = Variable(out.spec)
+            self._reduce(Equation(reduction.sum, equation.inputs, equation.params, (total,)))
+            count = Variable(ArraySpec((), float, True))
+            entries = equation.inputs[0].spec.size / out.spec.size
+            self.values[count] = Value(-1, literal=entries)
+            self._add(Equation(elementwise.divide, (total, count), {}, (out,)))
+        elif name in REDUCTIONS:
+            self._reduce(equation)
+        elif name == "matmul":
+            self._multiply(equation)
+        else:
+            kernel, step = self._place(equation.inputs, out.spec.shape)
+            kernel.items.append(Item("compute", equation, out))
+            self.values[out] = Value(step, kernel)
+
+    def _view(self, equation: Equation) -> Value:
+        (x,), params = equation.inputs, equation.params
+        shape = equation.outputs[0].spec.shape
+        source = self.values[x]
+        view = self.memory(x)
+        name = equation.primitive.name
+        result: View | None
+        if name == "transpose":
+            result = transposed(view, params["axes"])
+        elif name == "broadcast_to":
+            result = broadcast(view, shape)
+        elif name == "index":
+            result = indexed(view, params["template"])
+        else:
+            result = reshaped(view, shape)
+        if result is None:  # a reshape of entries that do not lie right
+            copied = self._whole("work", -1, x)
+            step = self._put("store", x, copied, 0)
+            return Value(step, view=whole(copied.buffer, shape))
+        return Value(source.step, view=result)
+
+    def _write(self, equation: Equation) -> None:
+        """Operations that put values side by side, or one into a part of another."""
+        name, params, inputs = equation.primitive.name, equation.params, equation.inputs
+        (out,) = equation.outputs
+        target = self._fresh(out)
+        last = 0
+        if name == "concatenate":
+            start, axis = 0, params["axis"]
+            for part in inputs:
+                stop = start + part.spec.shape[axis]
+                template = (slice(None),) * axis + (slice(start, stop),)
+                last = max(last, self._put("store", part, _part(target, template), 0))
+                start = stop
+        else:
+            if name == "update":
+                base, *inputs_left = inputs
+                first = self._put("store", base, target, 0)
+                action, templates = "store", (params["template"],)
+            else:
+                zero = Variable(out.spec)
+                self.values[zero] = Value(-1, literal=0)
+                first = self._put("store", zero, target, 0)
+                action, inputs_left = "accumulate", list(inputs)
+                templates = params.get("templates") or (params["template"],)
+            last = first
+            for part, template in zip(inputs_left, templates, strict=True):
+                last = max(last, self._put(action, part, _part(target, template), first + 1))
+        self.values[out] = Value(last, view=target)
+
+    def _put(self, action: str, variable: Variable, view: View, after: int) -> int:
+        kernel, step = self._place((variable,), view.shape, after)
+        kernel.items.append(Item(action, None, variable, view))
+        return int(step)
+
+    def _reduce(self, equation: Equation) -> None:
+        (x,), (out,) = equation.inputs, equation.outputs
+        kernel, step = self._place((x,), x.spec.shape)
+        view = self._fresh(out)
+        # Seen over the shape of the argument, a result stands still along the reduced axes.
+        axes = equation.params["axis"]
+        kept = iter(view.strides)
+        strides = []
+        for axis in range(len(x.spec.shape)):
+            if axis not in axes:
+                strides.append(next(kept))
+            else:
+                strides.append(0)
+                if equation.params["keepdims"]:
+                    next(kept)
+        spread = View(view.buffer, x.spec.shape, tuple(strides))
+        kernel.items.append(Item("reduce", equation, out, spread))
+        self.values[out] = Value(step, view=view)
+
+    def _multiply(self, equation: Equation) -> None:
+        (x, y), (out,) = equation.inputs, equation.outputs
+        target = self._fresh(out)
+        product = self._matrices(self.memory(x), self.memory(y), target)
+        small = is_small(product.a, product.b)
+        # Small products want rows of b, several times; BLAS wants matrices in rows or in columns.
+        if not small and gemm_arguments(arranged(product)) is None:
+            product = self._matrices(self._copied(x), self._copied(y), target)
+        elif small and arranged(product).b.strides[-1] != 1 and product.a.shape[-2] > 4:
+            product = self._matrices(self.memory(x), self._copied(y), target)
+        self.steps.append(product)
+        self.values[out] = Value(len(self.steps) - 1, view=target)
+
+    def _copied(self, variable: Variable) -> View:
+        """A copy of a value in C order."""
+        if variable not in self._copies:
+            view = self._copies[variable] = self._whole("work", -1, variable)
+            self._put("store", variable, view, 0)
+        return self._copies[variable]
+
+    @staticmethod
+    def _matrices(a: View, b: View, c: View) -> Product:
+        """Vectors are matrices with one row, or one column."""
+        if len(a.shape) == 1:
+            a = _with_axis(a, 0)
+            c = _with_axis(c, len(c.shape) - (len(b.shape) > 1))
+        if len(b.shape) == 1:
+            b = _with_axis(b, 1)
+            c = _with_axis(c, len(c.shape))
+        lanes = c.shape[:-2]
+        a = broadcast(a, (*lanes, *a.shape[-2:]))
+        return Product(a, broadcast(b, (*lanes, *b.shape[-2:])), c)
+
+    def _finish(self, k: int, variable: Variable) -> None:
+        """See that a result is in a buffer of its own, in C order."""
+        shape = variable.spec.shape
+        value = self.values[variable]
+        if value.view is None and value.kernel is not None:
+            self.memory(variable)
+        view = value.view
+        mine = (
+            view is not None
+            and view.buffer.role == "work"
+            and view.buffer.size == prod(shape)
+            and _is_c_order(view)
+        )
+        if mine and view is not None:
+            view.buffer.role, view.buffer.index = "output", k
+            self.outputs.append(view.buffer)
+            return
+        target = self._whole("output", k, variable)
+        self._put("store", variable, target, 0)
+        self.outputs.append(target.buffer)
+
+
+def _part(view: View, template: tuple[Any, ...]) -> View:
+    part = indexed(view, template)
+    assert part is not None
+    return part
+
+
+def _with_axis(view: View, axis: int) -> View:
+    shape, strides = list(view.shape), list(view.strides)
+    shape.insert(axis, 1)
+    strides.insert(axis, 0)
+    return view._replace(shape=tuple(shape), strides=tuple(strides))
+
+
+def _is_c_order(view: View) -> bool:
+    expected = c_strides(view.shape)
+    return not view.offset and all(
+        have == want or n == 1
+        for n, have, want in zip(view.shape, view.strides, expected, strict=True)
+    )

@@ -1,0 +1,329 @@
+"""Matrix products: small ones as loops over registers, large ones as calls of BLAS."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from glob import glob
+from os.path import dirname, join
+from typing import NamedTuple
+
+import numpy as np
+
+from functrans.compiler.native.kinds import Kind, literal
+from functrans.compiler.native.views import View
+from functrans.compiler.native.writer import FunctionWriter
+
+_SMALL = 32**3  # products of so many multiplications are loops of our own
+_ROWS = 4  # of the result, that are in registers at a time
+
+
+class Product(NamedTuple):
+    """out = a @ b for stacks of matrices; all three have the same leading axes."""
+
+    a: View
+    b: View
+    out: View
+
+
+class Blas(NamedTuple):
+    """The addresses of gemm for "d" and "f", and the type of its integers."""
+
+    addresses: dict[str, int]
+    integer: str
+
+
+@cache
+def find_blas() -> Blas | None:
+    """The BLAS that NumPy's wheels bring and have loaded, or the one that SciPy offers, or None."""
+    for path in glob(join(dirname(np.__file__), "..", "numpy.libs", "*openblas*")):
+        try:
+            library = ctypes.CDLL(path)
+            found = {"d": library.scipy_dgemm_64_, "f": library.scipy_sgemm_64_}
+        except (OSError, AttributeError):
+            continue
+        return Blas({k: _address(ctypes.cast(f, ctypes.c_void_p)) for k, f in found.items()}, "i64")
+    try:
+        from scipy.linalg import cython_blas
+    except ImportError:
+        return None
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsules = cython_blas.__pyx_capi__
+    chosen = {"d": capsules["dgemm"], "f": capsules["sgemm"]}
+    return Blas({k: pointer(capsule, name(capsule)) for k, capsule in chosen.items()}, "i32")
+
+
+def _address(pointer: ctypes.c_void_p) -> int:
+    assert pointer.value is not None
+    return pointer.value
+
+
+def is_small(a: View, b: View) -> bool:
+    return a.shape[-2] * a.shape[-1] * b.shape[-1] <= _SMALL
+
+
+def arranged(product: Product) -> Product:
+    """The product, or its transpose, such that the result has unit stride along its columns."""
+    a, _, c = product
+    if c.shape[-1] == 1:
+        swap = a.strides[-2] == 1  # a vector times a matrix in rows
+    else:
+        swap = c.strides[-1] != 1 and c.strides[-2] == 1
+    return Product(*(_flipped(view) for view in (product.b, a, c))) if swap else product
+
+
+def _flipped(view: View) -> View:
+    return view._replace(
+        shape=(*view.shape[:-2], view.shape[-1], view.shape[-2]),
+        strides=(*view.strides[:-2], view.strides[-1], view.strides[-2]),
+    )
+
+
+def lane_loops(product: Product) -> list[tuple[int, tuple[int, int, int]]]:
+    """The loops over a stack: lengths, and the strides of a, b and the result."""
+    strides = [view.strides[:-2] for view in product]
+    return [
+        (n, (sa, sb, sc))
+        for n, sa, sb, sc in zip(product.out.shape[:-2], *strides, strict=True)
+        if n > 1
+    ]
+
+
+class ProductWriter:
+    """Writes the function of one product, of the pointers a, b and c."""
+
+    def __init__(self, product: Product, vector_bytes: int, gemm_slot: int) -> None:
+        self.gemm_slot = gemm_slot  # of the context, where the address of gemm is
+        self.product = arranged(product)
+        self.writer = FunctionWriter()
+        self.kind: Kind = product.out.buffer.kind
+        self.vector_bytes = vector_bytes
+        self.m, self.k = self.product.a.shape[-2:]
+        self.n = self.product.b.shape[-1]
+
+    def write(self) -> str:
+        writer = self.writer
+        writer.start("entry")
+        self._lanes(lane_loops(self.product), ["%a", "%b", "%c"])
+        writer.do("ret void")
+        return "\n".join(writer.lines)
+
+    def _lanes(self, loops: list[tuple[int, tuple[int, int, int]]], pointers: list[str]) -> None:
+        if not loops:
+            self._matrix(*pointers)
+            return
+        length, strides = loops[0]
+        index, close = self._loop(length, 1)
+        moved = [
+            self._moved(pointer, index, stride) if stride else pointer
+            for pointer, stride in zip(pointers, strides, strict=True)
+        ]
+        self._lanes(loops[1:], moved)
+        close()
+
+    def _loop(self, length: int, step: int):  # type: ignore[no-untyped-def]
+        """Open a loop; returns its index, and what closes it."""
+        writer = self.writer
+        before, head, done = writer.block, writer.label(), writer.label()
+        index, following = writer.fresh(), writer.fresh()
+        writer.jump(head)
+        writer.start(head)
+        place = len(writer.lines)
+
+        def close() -> None:
+            writer.do(f"{following} = add i64 {index}, {step}")
+            more = writer.op(f"icmp slt i64 {following}, {length}")
+            writer.lines.insert(
+                place, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{writer.block} ]"
+            )
+            writer.branch(more, head, done)
+            writer.start(done)
+
+        return index, close
+
+    def _moved(self, pointer: str, index: str, stride: int) -> str:
+        writer = self.writer
+        distance = index if stride == 1 else writer.op(f"mul i64 {index}, {stride}")
+        return writer.op(f"getelementptr {self.kind.memory}, ptr {pointer}, i64 {distance}")
+
+    def _at(self, pointer: str, distance: int) -> str:
+        if not distance:
+            return pointer
+        return self.writer.op(f"getelementptr {self.kind.memory}, ptr {pointer}, i64 {distance}")
+
+    def _matrix(self, a: str, b: str, c: str) -> None:
+        """Blocks of rows by blocks of columns, the last of each as large as is left."""
+        if not is_small(self.product.a, self.product.b):
+            self._gemm(a, b, c)
+            return
+        columns = self._column_block()
+        for row, rows, row_count in _blocks(self.m, _ROWS):
+            for column, width, column_count in _blocks(self.n, columns):
+                self._tiles(a, b, c, (row, rows, row_count), (column, width, column_count))
+
+    def _gemm(self, a: str, b: str, c: str) -> None:
+        writer, kind, blas = self.writer, self.kind, find_blas()
+        numbers = gemm_arguments(self.product)
+        assert numbers is not None and blas is not None
+        letters = [writer.constant("i8", str(ord(letter))) for letter in numbers[:2]]
+        sizes = [writer.constant(blas.integer, number) for number in numbers[2:]]
+        one, zero = (writer.constant(kind.memory, literal(x, kind)) for x in (1.0, 0.0))
+        slot = writer.op(f"getelementptr ptr, ptr @context, i64 {self.gemm_slot}")
+        gemm = writer.op(f"load ptr, ptr {slot}")
+        n, m, k, ldb, lda, ldc = sizes
+        arguments = [*letters, n, m, k, one, b, ldb, a, lda, zero, c, ldc]
+        writer.do(f"call void {gemm}({', '.join(f'ptr {argument}' for argument in arguments)})")
+
+    def _column_block(self) -> int:
+        """Two vectors, if there are so many columns."""
+        width = self.vector_bytes // self.kind.size
+        block = 2 * width
+        while block > 1 and block > self.n:
+            block //= 2
+        return block
+
+    def _tiles(
+        self, a: str, b: str, c: str, rows: tuple[int, int, int], columns: tuple[int, int, int]
+    ) -> None:
+        """All tiles of one size: loops over where they are, and one tile inside."""
+        (first_row, height, row_count), (first, width, count) = rows, columns
+        left, right, out = self.product
+        a = self._at(a, first_row * left.strides[-2])
+        b = self._at(b, first * right.strides[-1])
+        c = self._at(c, first_row * out.strides[-2] + first * out.strides[-1])
+        closing = []
+        if row_count > 1:
+            index, close = self._loop(row_count, 1)
+            a = self._moved(a, index, height * left.strides[-2])
+            c = self._moved(c, index, height * out.strides[-2])
+            closing.append(close)
+        if count > 1:
+            index, close = self._loop(count, 1)
+            b = self._moved(b, index, width * right.strides[-1])
+            c = self._moved(c, index, width * out.strides[-1])
+            closing.append(close)
+        self._tile(a, b, c, height, width)
+        for close in reversed(closing):
+            close()
+
+    def _tile(self, a: str, b: str, c: str, height: int, width: int) -> None:
+        """height x width entries of the result, in registers while we go along the inner axis."""
+        writer, kind = self.writer, self.kind
+        left, right, out = self.product
+        lanes = min(width, self.vector_bytes // kind.size)
+        parts = width // lanes
+        vector = f"<{lanes} x {kind.register}>"
+        count = height * parts
+        before, head, done = writer.block, writer.label(), writer.label()
+        index, following = writer.fresh(), writer.fresh()
+        names = [writer.fresh() for _ in range(count)]
+        writer.jump(head)
+        writer.start(head)
+        place = len(writer.lines)
+        row = self._moved(b, index, right.strides[-2])
+        vectors = [self._load(row, part * lanes * right.strides[-1], lanes) for part in range(parts)]
+        start = self._moved(a, index, left.strides[-1])
+        new = []
+        for i in range(height):
+            pointer = self._at(start, i * left.strides[-2])
+            entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
+            first = writer.op(f"insertelement {vector} poison, {kind.register} {entry}, i32 0")
+            spread = writer.op(
+                f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
+            )
+            suffix = "f64" if kind.letter == "d" else "f32"
+            for part in range(parts):
+                new.append(
+                    writer.call(
+                        vector,
+                        f"llvm.fma.v{lanes}{suffix}",
+                        [(vector, spread), (vector, vectors[part]), (vector, names[len(new)])],
+                    )
+                )
+        writer.do(f"{following} = add i64 {index}, 1")
+        more = writer.op(f"icmp slt i64 {following}, {self.k}")
+        phis = [f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{writer.block} ]"]
+        phis += [
+            f"  {name} = phi {vector} [ zeroinitializer, %{before} ], [ {value}, %{writer.block} ]"
+            for name, value in zip(names, new, strict=True)
+        ]
+        writer.lines[place:place] = phis
+        writer.branch(more, head, done)
+        writer.start(done)
+        for k, value in enumerate(new):
+            i, part = divmod(k, parts)
+            distance = i * out.strides[-2] + part * lanes * out.strides[-1]
+            self._store(c, distance, lanes, vector, value)
+
+    def _load(self, pointer: str, distance: int, lanes: int) -> str:
+        writer, kind, stride = self.writer, self.kind, self.product.b.strides[-1]
+        vector = f"<{lanes} x {kind.register}>"
+        if stride == 1 or lanes == 1:
+            return writer.op(
+                f"load {vector}, ptr {self._at(pointer, distance)}, align {kind.size}"
+            )
+        value = "poison"
+        for lane in range(lanes):
+            entry = writer.op(
+                f"load {kind.memory}, ptr {self._at(pointer, distance + lane * stride)}, "
+                f"align {kind.size}"
+            )
+            value = writer.op(f"insertelement {vector} {value}, {kind.register} {entry}, i32 {lane}")
+        return value
+
+    def _store(self, pointer: str, distance: int, lanes: int, vector: str, value: str) -> None:
+        writer, kind, stride = self.writer, self.kind, self.product.out.strides[-1]
+        if stride == 1 or lanes == 1:
+            writer.do(
+                f"store {vector} {value}, ptr {self._at(pointer, distance)}, align {kind.size}"
+            )
+            return
+        for lane in range(lanes):
+            entry = writer.op(f"extractelement {vector} {value}, i32 {lane}")
+            writer.do(
+                f"store {kind.memory} {entry}, ptr {self._at(pointer, distance + lane * stride)}, "
+                f"align {kind.size}"
+            )
+
+
+def _blocks(length: int, block: int) -> list[tuple[int, int, int]]:
+    """A length as (start, size, count) of blocks: as many as fit, then halves of them for the rest."""
+    found, start = [], 0
+    while start < length:
+        count = (length - start) // block
+        if count:
+            found.append((start, block, count))
+            start += block * count
+        block = max(block // 2, 1)
+    return found
+
+
+# BLAS.
+
+
+def gemm_arguments(product: Product) -> list[str] | None:
+    """The arguments of gemm that are numbers: letters, sizes and leading dimensions; None if not.
+
+    BLAS counts columns first, so it computes the transpose of the result from the transposes.
+    """
+    (m, k), n = product.a.shape[-2:], product.b.shape[-1]
+    a, b = _leading(product.a), _leading(product.b)
+    if a is None or b is None or (product.out.strides[-1] != 1 and n > 1):
+        return None
+    row = max(product.out.strides[-2], n, 1)
+    if product.out.strides[-2] != row and m > 1:
+        return None
+    return [b[0], a[0], str(n), str(m), str(k), str(b[1]), str(a[1]), str(row)]
+
+
+def _leading(view: View) -> tuple[str, int] | None:
+    """N and the distance of rows for a matrix in rows, T and that of columns for one in columns."""
+    (rows, columns), (down, along) = view.shape[-2:], view.strides[-2:]
+    if (along == 1 or columns == 1) and (down >= columns or rows == 1):
+        return "N", max(down if rows > 1 else columns, columns, 1)
+    if (down == 1 or rows == 1) and (along >= rows or columns == 1):
+        return "T", max(along if columns > 1 else rows, rows, 1)
+    return None
