@@ -14,7 +14,7 @@ import numpy as np
 from functrans.compiler.expressions import Call, Text, expression, value_text
 from functrans.compiler.vocabulary import is_ours
 from functrans.compiler.writer import Writer
-from functrans.core.primitive import Collective, Elementwise
+from functrans.core.primitive import Collective, Elementwise, Primitive
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
 
@@ -29,6 +29,21 @@ class Compiled(NamedTuple):
     code: str
     structure: Any  # of the results; None if it is one bare array
     cost: tuple[int, int, int]
+    # The same on arguments and results as the user sees them: then `function` gives those, too.
+    direct: Callable[..., Any] | None = None
+
+
+class NativeCall(Primitive):
+    """A step of generated code that is native; its results are new arrays, in a tuple."""
+
+    __slots__ = ()
+
+    def __init__(self, function: Callable[..., Any], outputs: int) -> None:
+        super().__init__("native", function, batch=_not_batched, shape=_not_batched, outputs=outputs)
+
+
+def _not_batched(*_: Any) -> Any:
+    raise NotImplementedError("generated code is not traced")
 
 
 class _FastWriter(Writer):
@@ -194,6 +209,8 @@ _VIEWS = frozenset(
 def _may_view(equation: Equation) -> bool:
     """Whether a result may lie in the memory of an argument."""
     primitive = equation.primitive
+    if isinstance(primitive, NativeCall):
+        return False
     if isinstance(primitive, Collective):
         return True
     if is_ours(primitive):

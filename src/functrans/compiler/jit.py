@@ -6,7 +6,11 @@ import inspect
 import sys
 import threading
 import time
+import warnings
+import weakref
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -50,7 +54,7 @@ class Traced:
         "trace_seconds",
     )
 
-    def __init__(self, graph: Graph, trace_seconds: float) -> None:
+    def __init__(self, graph: Graph, trace_seconds: float, backend: str, slow: Any) -> None:
         start = time.perf_counter()
         self.graph = graph
         self.optimized = optimize(graph)
@@ -60,7 +64,12 @@ class Traced:
         self.kernels = self.flops = self.bytes = 0
         # A value of a transform around is a constant of this call only: there is nothing to keep.
         if not any(isinstance(value, Tracer) for value in graph.constants.values()):
-            self.compiled = compile_graph(self.optimized)
+            if backend == "native":
+                from functrans.compiler.native.backend import compile_native
+
+                self.compiled = compile_native(self.optimized, slow)
+            else:
+                self.compiled = compile_graph(self.optimized)
             self.code = self.compiled.code
             self.kernels, self.flops, self.bytes = self.compiled.cost
         self.trace_seconds = trace_seconds
@@ -81,6 +90,7 @@ class Jitted:
         "__dict__",
         "__weakref__",
         "_backend",
+        "_direct",
         "_function",
         "_kinds",
         "_lock",
@@ -103,12 +113,21 @@ class Jitted:
         self._static_argnames = static_argnames
         self._static = bool(static_argnums or static_argnames)
         self._backend = backend
+        # The code of the trace that was used last, if it takes arguments as they come.
+        self._direct: Callable[..., Any] | None = None
         self._traced: dict[Any, Traced] = {}
         self._kinds: list[dict[str, str]] = []  # what each argument was, for each trace
         self._lock = threading.Lock()
         self._warned = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        direct = self._direct
+        if direct is not None and not kwargs:
+            return direct(*args)  # which calls _dispatch if they are of another kind
+        return self._dispatch(*args, **kwargs)
+
+    def _dispatch(self, *args: Any, **kwargs: Any) -> Any:
+        """Find the trace for these arguments, or make it."""
         static: Any = None
         if self._static:
             args, kwargs, static = self._split(args, kwargs)
@@ -119,6 +138,8 @@ class Jitted:
         traced = self._traced.get(key)
         if traced is None:
             traced = self._trace(key, leaves, args, kwargs, static)
+        if traced.compiled is not None and not self._static:
+            self._direct = traced.compiled.direct
         return _run(traced, leaves)
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
@@ -159,7 +180,9 @@ class Jitted:
                 error.args = (f"{error} {_STATIC_HINT}",)
             raise
         graph.input_names = self._names(args, kwargs, static)
-        traced = Traced(graph, time.perf_counter() - start)
+        traced = Traced(
+            graph, time.perf_counter() - start, _chosen(self._backend), _dispatch_of(self)
+        )
         # What was traced is about plain arrays; a np.matrix would multiply in its own way.
         traced.converts = any(
             isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray for leaf in leaves
@@ -276,16 +299,63 @@ def jit(
     """
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    if backend == "native":
+    if backend not in ("auto", "numpy", "native"):
         raise errors.OptionError(
-            'jit: the backend "native" is not there yet. Use backend="numpy", or leave it out.'
+            f'jit: backend must be "auto", "native" or "numpy", not {backend!r}.'
         )
-    if backend not in ("auto", "numpy"):
-        raise errors.OptionError(f'jit: backend must be "auto" or "numpy", not {backend!r}.')
+    if backend == "native" and not _native_is_there():
+        raise errors.OptionError(
+            'jit: the backend "native" needs llvmlite, which is not installed (or this is not '
+            'CPython on a 64-bit machine). Install it with: pip install "functrans[jit]", or use '
+            'backend="numpy".'
+        )
     if f is None:
         return lambda function: jit(function, numbers, names, backend)
     check_callable(f, "jit")
     return named_like(f, "jit")(Jitted(f, numbers, names, backend))
+
+
+@cache
+def _native_is_there() -> bool:
+    return (
+        find_spec("llvmlite") is not None
+        and sys.implementation.name == "cpython"
+        and sys.maxsize > 2**32
+        and sys.byteorder == "little"
+        and getattr(sys, "_is_gil_enabled", lambda: True)()
+    )
+
+
+@cache
+def _chosen(backend: str) -> str:
+    """The backend that "auto" stands for."""
+    if backend != "auto":
+        return backend
+    if _native_is_there():
+        return "native"
+    warnings.warn(
+        "jit runs generated NumPy code, because llvmlite is not installed. For native code, which is "
+        'several times faster: pip install "functrans[jit]". (backend="numpy" says that this is meant.)',
+        PerformanceHint,
+        stacklevel=2,
+    )
+    return "numpy"
+
+
+class PerformanceHint(UserWarning):
+    """`jit` could be faster with another package installed."""
+
+
+def _dispatch_of(jitted: Jitted) -> Callable[..., Any]:
+    """What native code calls with arguments of another kind. It does not keep the function alive."""
+    reference = weakref.ref(jitted)
+
+    def dispatch(*args: Any) -> Any:
+        owner = reference()
+        assert owner is not None  # the code belongs to it
+        return owner._dispatch(*args)
+
+    return dispatch
 
 
 class _Bound:
@@ -364,6 +434,8 @@ def _run(traced: Traced, leaves: list[Any]) -> Any:
     if traced.converts:
         leaves = [np.asarray(x) if isinstance(x, np.ndarray) else x for x in leaves]
     results = compiled.function(*leaves)
+    if compiled.direct is not None:
+        return results
     structure = compiled.structure
     return results[0] if structure is None else tree.unflatten(structure, results)
 

@@ -1,0 +1,195 @@
+"""The backend "native" of `jit`: graphs as machine code, with NumPy steps where there is none.
+
+A graph of which every equation is native becomes one function that Python calls as it stands. Else the
+native equations are gathered into segments, as few as the dependencies allow; each is one call among the
+NumPy statements of the generated code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.compiler.generated import Compiled, NativeCall, compile_graph, cost_of
+from functrans.compiler.native.cache import load_code
+from functrans.compiler.native.entry import python_function
+from functrans.compiler.native.kinds import kind_of
+from functrans.compiler.native.module import Module
+from functrans.compiler.native.plan import Plan, is_native
+from functrans.core import errors, tree
+from functrans.core.shapes import ArraySpec
+from functrans.graph.graph import Equation, Graph, Variable
+
+
+def compile_native(graph: Graph, slow: Any) -> Compiled:
+    """A graph as compiled code. `slow` is called with arguments that the code does not take."""
+    native = [is_native(equation) for equation in graph.equations]
+    if all(native) and _is_plain(graph):
+        return _whole(graph, slow)
+    if not any(native):
+        return compile_graph(graph)
+    texts: list[str] = []
+    compiled = compile_graph(_with_segments(graph, native, texts))
+    code = "\n\n".join([compiled.code, *texts])
+    return compiled._replace(code=code, cost=(compiled.cost[0], *cost_of(graph)[1:]))
+
+
+def _is_plain(graph: Graph) -> bool:
+    variables = (*graph.inputs, *graph.outputs, *graph.constants)
+    return bool(graph.equations) and all(
+        kind_of(v.spec.dtype) is not None and v.spec.size for v in variables
+    )
+
+
+def _whole(graph: Graph, slow: Any) -> Compiled:
+    """All of a graph as one function, which takes and gives containers if they are of simple kinds."""
+    numbers = list(range(len(graph.inputs)))
+    arguments, keywords = tree.unflatten(graph.in_tree, numbers)
+    results = tree.unflatten(graph.out_tree, list(range(len(graph.outputs))))
+    direct = not keywords and _is_simple(arguments) and _is_simple(results)
+    if not direct:
+        arguments, results = tuple(numbers), tuple(range(len(graph.outputs)))
+    function, module = _function(graph, arguments, results, slow if direct else _refuse)
+    specs = [variable.spec for variable in graph.inputs]
+
+    def on_leaves(*leaves: Any) -> Any:
+        given = fitting(leaves, specs)
+        return function(*(tree.unflatten(graph.in_tree, given)[0] if direct else given))
+
+    _, flops, moved = cost_of(graph)
+    structure = None if graph.out_tree is not None and graph.out_tree.is_leaf() else graph.out_tree
+    return Compiled(
+        on_leaves,
+        module.text,
+        structure,
+        (len(module.plan.steps), flops, moved),
+        function if direct else None,
+    )
+
+
+def _refuse(*_: Any) -> Any:
+    raise errors.GraphError("native code was called with arguments of another kind than it is for.")
+
+
+def _is_simple(part: Any) -> bool:
+    """Whether a tree is made of tuples, lists and dicts with strings as keys."""
+    if type(part) is int:
+        return True
+    if type(part) is dict:
+        return all(type(key) is str for key in part) and all(map(_is_simple, part.values()))
+    return type(part) in (tuple, list) and all(map(_is_simple, part))
+
+
+def _function(graph: Graph, arguments: Any, results: Any, slow: Any) -> tuple[Any, Module]:
+    plan = Plan(graph)
+    module = Module(plan, arguments, results, slow)
+    code = load_code(module.text)
+    module.context.fill(code.address("context"))
+    return python_function(code.address("entry"), (code, module.context)), module
+
+
+# Arguments.
+
+
+def fitting(leaves: Any, specs: list[ArraySpec]) -> list[Any]:
+    """Arguments in the one form that native code takes: own dtype and byte order, C order, aligned."""
+    return [
+        leaf if _fits(leaf, spec) else _converted(leaf, spec)
+        for leaf, spec in zip(leaves, specs, strict=True)
+    ]
+
+
+def _fits(leaf: Any, spec: ArraySpec) -> bool:
+    if not spec.shape and spec.dtype == np.float64:
+        return type(leaf) is (float if spec.weak else np.float64)
+    return (
+        type(leaf) is np.ndarray
+        and leaf.dtype is spec.dtype
+        and leaf.shape == spec.shape
+        and leaf.flags.c_contiguous
+        and leaf.flags.aligned
+    )
+
+
+def _converted(leaf: Any, spec: ArraySpec) -> Any:
+    if np.shape(leaf) != spec.shape:
+        raise errors.GraphError(
+            f"native code for {spec} was given an array of shape {np.shape(leaf)}."
+        )
+    if not spec.shape and spec.dtype == np.float64:
+        return float(leaf) if spec.weak else np.float64(leaf)
+    array = np.empty(spec.shape, spec.dtype)
+    array[...] = leaf
+    return array
+
+
+# Segments.
+
+
+def _with_segments(graph: Graph, native: list[bool], texts: list[str]) -> Graph:
+    """The graph with its native equations gathered into calls."""
+    # A value's stage is even if NumPy makes it, odd if native code does, and never decreases.
+    stages: dict[Variable, int] = {}
+    groups: dict[int, list[Equation]] = {}
+    for equation, is_one in zip(graph.equations, native, strict=True):
+        stage = max((stages.get(v, 0) for v in equation.inputs), default=0)
+        if stage % 2 != is_one:
+            stage += 1
+        stages.update(dict.fromkeys(equation.outputs, stage))
+        groups.setdefault(stage, []).append(equation)
+    needed = {v: len(groups) for v in graph.outputs}
+    readers: dict[Variable, set[int]] = {}
+    for stage, equations in groups.items():
+        for equation in equations:
+            for variable in equation.inputs:
+                readers.setdefault(variable, set()).add(stage)
+    result: list[Equation] = []
+    for stage in sorted(groups):
+        if stage % 2:
+            result.append(_segment(graph, groups[stage], stage, readers, needed, texts))
+        else:
+            result += groups[stage]
+    return Graph(
+        graph.inputs,
+        graph.constants,
+        result,
+        graph.outputs,
+        graph.in_tree,
+        graph.out_tree,
+        graph.input_names,
+    ).pruned()
+
+
+def _segment(
+    graph: Graph,
+    equations: list[Equation],
+    stage: int,
+    readers: dict[Variable, set[int]],
+    needed: dict[Variable, int],
+    texts: list[str],
+) -> Equation:
+    made = {v for equation in equations for v in equation.outputs}
+    used = dict.fromkeys(v for equation in equations for v in equation.inputs if v not in made)
+    constants = {v: graph.constants[v] for v in used if v in graph.constants}
+    inputs = [v for v in used if v not in constants]
+    outputs = [
+        v
+        for equation in equations
+        for v in equation.outputs
+        if v in needed or readers.get(v, set()) - {stage}
+    ]
+    part = Graph(inputs, constants, equations, outputs)
+    specs = [v.spec for v in inputs]
+    functions: list[Any] = []
+
+    def in_another_form(*leaves: Any) -> Any:
+        return functions[0](*fitting(leaves, specs))
+
+    function, module = _function(
+        part, tuple(range(len(inputs))), tuple(range(len(outputs))), in_another_form
+    )
+    functions.append(function)
+    texts.append(module.text)
+    call = NativeCall(function, len(outputs))
+    return Equation(call, tuple(inputs), {}, tuple(outputs))
