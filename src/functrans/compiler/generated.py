@@ -39,7 +39,9 @@ class NativeCall(Primitive):
     __slots__ = ()
 
     def __init__(self, function: Callable[..., Any], outputs: int) -> None:
-        super().__init__("native", function, batch=_not_batched, shape=_not_batched, outputs=outputs)
+        super().__init__(
+            "native", function, batch=_not_batched, shape=_not_batched, outputs=outputs
+        )
 
 
 def _not_batched(*_: Any) -> Any:

@@ -24,7 +24,7 @@ from functrans.graph.graph import Equation, Graph, Variable
 
 def compile_native(graph: Graph, slow: Any) -> Compiled:
     """A graph as compiled code. `slow` is called with arguments that the code does not take."""
-    native = [is_native(equation) for equation in graph.equations]
+    native = [is_native(equation, graph.constants) for equation in graph.equations]
     if all(native) and _is_plain(graph):
         return _whole(graph, slow)
     if not any(native):

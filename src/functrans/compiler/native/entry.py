@@ -114,7 +114,9 @@ class EntryWriter:
         arguments = [("ptr", slow), ("ptr", "%args"), ("i64", "%count"), ("ptr", "null")]
         writer.do(f"ret ptr {writer.call('ptr', 'PyObject_Vectorcall', arguments)}")
         body = "\n".join(writer.lines)
-        return f"define ptr @entry(ptr %self, ptr %args, i64 %count) {{\n{body}\n}}"
+        return (
+            f"define ptr @entry(ptr %self, ptr %args, i64 %count) noinline optnone {{\n{body}\n}}"
+        )
 
     # Small steps.
 
@@ -151,7 +153,9 @@ class EntryWriter:
             size = writer.call("i64", "PyDict_Size", [("ptr", value)])
             self._require(writer.op(f"icmp eq i64 {size}, {len(part)}"))
             for key, inner in part.items():
-                found = writer.call("ptr", "PyDict_GetItem", [("ptr", value), ("ptr", self._object(key))])
+                found = writer.call(
+                    "ptr", "PyDict_GetItem", [("ptr", value), ("ptr", self._object(key))]
+                )
                 self._require(writer.op(f"icmp ne ptr {found}, null"))
                 self._open(inner, found, pointers)
         else:
@@ -205,7 +209,9 @@ class EntryWriter:
             writer.call("void", "Py_IncRef", [("ptr", dtype)])  # the call takes one reference
             empty = self._from_context(self.context.address(_numpy_function(_EMPTY)))
             lengths = ", ".join(f"i64 {n}" for n in spec.shape)
-            self.globals.append(f"@dims{k} = internal constant [{len(spec.shape)} x i64] [{lengths}]")
+            self.globals.append(
+                f"@dims{k} = internal constant [{len(spec.shape)} x i64] [{lengths}]"
+            )
             array = writer.op(
                 f"call ptr {empty}(i32 {len(spec.shape)}, ptr @dims{k}, ptr {dtype}, i32 0)"
             )
@@ -259,7 +265,9 @@ class EntryWriter:
         if spec.weak:
             value = writer.op(f"load {kind.memory}, ptr {place}")
             if kind.is_bool:
-                return writer.call("ptr", "PyBool_FromLong", [("i64", writer.op(f"zext i8 {value} to i64"))])
+                return writer.call(
+                    "ptr", "PyBool_FromLong", [("i64", writer.op(f"zext i8 {value} to i64"))]
+                )
             return writer.call("ptr", "PyLong_FromLongLong", [("i64", value)])
         scalar = self._from_context(self.context.address(_numpy_function(_SCALAR)))
         dtype = self._object(spec.dtype)

@@ -49,9 +49,7 @@ class Lanes:
 
     def select(self, mask: str, kind: Kind, yes: str, no: str) -> str:
         vector = self.type(kind)
-        return self.writer.op(
-            f"select <{self.width} x i1> {mask}, {vector} {yes}, {vector} {no}"
-        )
+        return self.writer.op(f"select <{self.width} x i1> {mask}, {vector} {yes}, {vector} {no}")
 
     def convert(self, value: str, kind: Kind, to: Kind) -> str:
         """What NumPy's astype does between these kinds."""

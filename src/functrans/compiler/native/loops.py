@@ -216,9 +216,7 @@ class KernelWriter:
         writer = self.writer
         step = self.width * unroll
         if self.kernel_is_split(start):
-            stop = writer.call(
-                "i64", "llvm.smin.i64", [("i64", stop), ("i64", str(count))]
-            )
+            stop = writer.call("i64", "llvm.smin.i64", [("i64", stop), ("i64", str(count))])
         blocked = any(self._compensates(k) for k in sums) and count > _BLOCK * step
         if not blocked:
             initial = {k: [self._identity(lanes, k)] * unroll for k in sums}
@@ -396,9 +394,7 @@ class KernelWriter:
                 equation = item.equation
                 assert equation is not None
                 kinds = operand_kinds(equation) or []
-                args = [
-                    value_of(v, kind) for v, kind in zip(equation.inputs, kinds, strict=True)
-                ]
+                args = [value_of(v, kind) for v, kind in zip(equation.inputs, kinds, strict=True)]
                 known[item.variable] = emit(lanes, equation, args)
                 continue
             kind = self.accesses[target].view.buffer.kind
@@ -569,7 +565,9 @@ def _order(loops: list[Loop], writer: KernelWriter) -> list[Loop]:
     def cost(loop: Loop) -> int:
         written = {target for target in writer.targets if target >= 0}
         return sum(
-            (3 if k in written else 2) for k, stride in enumerate(loop.strides) if stride not in (0, 1)
+            (3 if k in written else 2)
+            for k, stride in enumerate(loop.strides)
+            if stride not in (0, 1)
         )
 
     best = min(range(len(loops)), key=lambda k: (cost(loops[k]), -k))

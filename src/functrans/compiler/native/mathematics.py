@@ -24,6 +24,7 @@ from functrans.compiler.native import (
 )
 from functrans.compiler.native.vectors import FORMATS, Formula, Vector, call, narrowed, widened
 
+
 class Entry(NamedTuple):
     formula: Formula
     # Whether float32 runs the formula in float32. Else it runs that of float64, and rounds.

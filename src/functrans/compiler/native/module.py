@@ -11,10 +11,11 @@ from functrans.compiler.native.loops import KernelWriter
 from functrans.compiler.native.memory import place
 from functrans.compiler.native.plan import Kernel, Plan
 from functrans.compiler.native.products import Product, ProductWriter, find_blas
-from functrans.compiler.native.views import Buffer, View
+from functrans.compiler.native.views import View
 from functrans.compiler.native.writer import FunctionWriter
 
 _STACK = 1 << 14  # bytes; a larger workspace is allocated
+_STEPS = 100  # of one function
 _RELEASE = 1 << 15  # entries; with more work than this, other threads may run meanwhile
 
 
@@ -45,7 +46,10 @@ class Module:
         self._collect(entry.writer)
         parts = [
             f"@context = global [{max(len(self.context.addresses), 1)} x ptr] zeroinitializer",
-            *(f"{name} = internal constant {kind} {value}" for (kind, value), name in self.numbers.items()),
+            *(
+                f"{name} = internal constant {kind} {value}"
+                for (kind, value), name in self.numbers.items()
+            ),
             *entry.globals,
             vector_functions(frozenset(self.functions)) if self.functions else "",
             *sorted(self._undeclared(vector_functions(frozenset(self.functions)))),
@@ -66,34 +70,38 @@ class Module:
         self.functions |= writer.functions
 
     def _body(self) -> str:
-        """The function that runs all steps; it returns 1 if there is no memory."""
-        offsets, size = place(self.plan)
+        """The functions that run all steps; `body` returns 1 if there is no memory."""
+        self.offsets, size = place(self.plan)
+        parts = []
+        for start in range(0, len(self.plan.steps), _STEPS):
+            steps = self.plan.steps[start : start + _STEPS]
+            parts.append(self._part(f"part{len(parts)}", steps))
         writer = FunctionWriter()
         writer.start("entry")
         workspace = self._workspace(writer, size)
-        bases: dict[Buffer, str] = {}
-
-        def pointer(view: View) -> str:
-            buffer = view.buffer
-            if buffer not in bases:
-                bases[buffer] = self._base(writer, buffer, workspace, offsets)
-            if not view.offset:
-                return bases[buffer]
-            return writer.op(
-                f"getelementptr {buffer.kind.memory}, ptr {bases[buffer]}, i64 {view.offset}"
-            )
-
-        for step in self.plan.steps:
-            if isinstance(step, Kernel):
-                self._call_kernel(writer, step, pointer)
-            else:
-                self._call_product(writer, step, pointer)
+        for k in range(len(parts)):
+            writer.do(f"call void @part{k}(ptr %inputs, ptr %outputs, ptr {workspace})")
         if size > _STACK:
             writer.call("void", "free", [("ptr", workspace)])
         writer.do("ret i32 0")
         self._collect(writer)
         lines = "\n".join(writer.lines)
-        return f"define internal i32 @body(ptr %inputs, ptr %outputs) {{\n{lines}\n}}"
+        parts.append(f"define internal i32 @body(ptr %inputs, ptr %outputs) {{\n{lines}\n}}")
+        return "\n\n".join(parts)
+
+    def _part(self, name: str, steps: list[Any]) -> str:
+        """Some steps in a row. It is only calls: LLVM need not think about it for long."""
+        writer = FunctionWriter()
+        writer.start("entry")
+        for step in steps:
+            if isinstance(step, Kernel):
+                self._call_kernel(writer, step)
+            else:
+                self._call_product(writer, step)
+        writer.do("ret void")
+        self._collect(writer)
+        head = f"define internal void @{name}(ptr %inputs, ptr %outputs, ptr %workspace)"
+        return f"{head} noinline optnone {{\n{chr(10).join(writer.lines)}\n}}"
 
     def _workspace(self, writer: FunctionWriter, size: int) -> str:
         if not size:
@@ -108,24 +116,27 @@ class Module:
         writer.start(good)
         return memory
 
-    def _base(
-        self, writer: FunctionWriter, buffer: Buffer, workspace: str, offsets: dict[Buffer, int]
-    ) -> str:
+    def _pointer(self, writer: FunctionWriter, view: View) -> str:
+        """Where a view begins."""
+        buffer = view.buffer
+        distance = view.offset * buffer.kind.size
         if buffer.role == "work":
-            return writer.op(f"getelementptr i8, ptr {workspace}, i64 {offsets[buffer]}")
-        if buffer.role == "constant":
-            array = self.plan.constants[buffer.index]
-            table, index = "@context", self.context.address(array.ctypes.data, array)
+            base, distance = "%workspace", distance + self.offsets[buffer]
         else:
-            table, index = f"%{buffer.role}s", buffer.index
-        slot = writer.op(f"getelementptr ptr, ptr {table}, i64 {index}")
-        return writer.op(f"load ptr, ptr {slot}")
+            if buffer.role == "constant":
+                array = self.plan.constants[buffer.index]
+                table, index = "@context", self.context.address(array.ctypes.data, array)
+            else:
+                table, index = f"%{buffer.role}s", buffer.index
+            slot = writer.op(f"getelementptr ptr, ptr {table}, i64 {index}")
+            base = writer.op(f"load ptr, ptr {slot}")
+        return writer.op(f"getelementptr i8, ptr {base}, i64 {distance}") if distance else base
 
     def _named(self, text: str) -> str:
         """The name of a kernel; kernels of the same text are the same."""
         return self.kernels.setdefault(text, f"kernel{len(self.kernels)}")
 
-    def _call_kernel(self, writer: FunctionWriter, kernel: Kernel, pointer: Any) -> None:
+    def _call_kernel(self, writer: FunctionWriter, kernel: Kernel) -> None:
         if not kernel.items:
             return
         loops = KernelWriter(kernel, self.plan.values, vector_bytes())
@@ -137,11 +148,13 @@ class Module:
         for loop in loops.loops:
             points *= loop.length
         self.work += points * len(kernel.items)
-        pointers = [pointer(access.view) for access in loops.accesses]
+        pointers = [self._pointer(writer, access.view) for access in loops.accesses]
         for access, value in loops.fills:
             buffer = loops.accesses[access].view.buffer
             self.fills.add(buffer.kind)
-            number = literal(value, buffer.kind._replace(register="i8") if buffer.kind.is_bool else buffer.kind)
+            number = literal(
+                value, buffer.kind._replace(register="i8") if buffer.kind.is_bool else buffer.kind
+            )
             writer.do(
                 f"call void @fill_{buffer.kind.memory}(ptr {pointers[access]}, i64 {buffer.size}, "
                 f"{buffer.kind.memory} {number})"
@@ -149,7 +162,7 @@ class Module:
         arguments = [*(f"ptr {p}" for p in pointers), "i64 0", f"i64 {loops.loops[0].length}"]
         writer.do(f"call void @{name}({', '.join(arguments)})")
 
-    def _call_product(self, writer: FunctionWriter, product: Product, pointer: Any) -> None:
+    def _call_product(self, writer: FunctionWriter, product: Product) -> None:
         blas = find_blas()
         kind = product.out.buffer.kind
         slot = self.context.address(blas.addresses[kind.letter]) if blas is not None else -1
@@ -158,7 +171,7 @@ class Module:
         name = self._named(f"(ptr %a, ptr %b, ptr %c) {{\n{lines}\n}}")
         self._collect(matrices.writer)
         self.work += product.out.size * product.a.shape[-1]
-        arguments = ", ".join(f"ptr {pointer(view)}" for view in matrices.product)
+        arguments = ", ".join(f"ptr {self._pointer(writer, view)}" for view in matrices.product)
         writer.do(f"call void @{name}({arguments})")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Container
 from math import prod
 from typing import Any, NamedTuple
 
@@ -42,11 +43,13 @@ _VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "index"})
 _WRITERS = frozenset({"concatenate", "scatter", "scatter_sum", "update"})
 
 
-def is_native(equation: Equation) -> bool:
+def is_native(equation: Equation, constants: Container[Variable] = ()) -> bool:
     """Whether an equation can be a part of native code."""
     if equation.primitive.outputs or not is_ours(equation.primitive):
         return False
     variables = (*equation.inputs, *equation.outputs)
+    if any(v.spec.weak and v.spec.dtype.kind == "i" and v not in constants for v in variables):
+        return False  # Python's integers have no end
     if any(not v.spec.size or kind_of(v.spec.dtype) is None for v in variables):
         return False
     name = equation.primitive.name
@@ -199,7 +202,9 @@ class Plan:
             return  # in registers, or a number
         kernel.loads[variable] = broadcast(self.memory(variable), kernel.shape)
 
-    def _place(self, variables: tuple[Variable, ...], shape: tuple[int, ...], after: int = 0) -> Any:
+    def _place(
+        self, variables: tuple[Variable, ...], shape: tuple[int, ...], after: int = 0
+    ) -> Any:
         """The kernel for an operation over `shape` on these values, with all of them visible."""
         for variable in variables:
             value = self.values[variable]

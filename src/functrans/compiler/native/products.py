@@ -224,7 +224,9 @@ class ProductWriter:
         writer.start(head)
         place = len(writer.lines)
         row = self._moved(b, index, right.strides[-2])
-        vectors = [self._load(row, part * lanes * right.strides[-1], lanes) for part in range(parts)]
+        vectors = [
+            self._load(row, part * lanes * right.strides[-1], lanes) for part in range(parts)
+        ]
         start = self._moved(a, index, left.strides[-1])
         new = []
         for i in range(height):
@@ -262,16 +264,16 @@ class ProductWriter:
         writer, kind, stride = self.writer, self.kind, self.product.b.strides[-1]
         vector = f"<{lanes} x {kind.register}>"
         if stride == 1 or lanes == 1:
-            return writer.op(
-                f"load {vector}, ptr {self._at(pointer, distance)}, align {kind.size}"
-            )
+            return writer.op(f"load {vector}, ptr {self._at(pointer, distance)}, align {kind.size}")
         value = "poison"
         for lane in range(lanes):
             entry = writer.op(
                 f"load {kind.memory}, ptr {self._at(pointer, distance + lane * stride)}, "
                 f"align {kind.size}"
             )
-            value = writer.op(f"insertelement {vector} {value}, {kind.register} {entry}, i32 {lane}")
+            value = writer.op(
+                f"insertelement {vector} {value}, {kind.register} {entry}, i32 {lane}"
+            )
         return value
 
     def _store(self, pointer: str, distance: int, lanes: int, vector: str, value: str) -> None:

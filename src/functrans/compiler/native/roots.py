@@ -14,7 +14,15 @@ from functrans.compiler.native.double_double import (
     square_root,
 )
 from functrans.compiler.native.logarithm import split
-from functrans.compiler.native.vectors import Vector, absolute, copysign, fma, horner, power_of_two, where
+from functrans.compiler.native.vectors import (
+    Vector,
+    absolute,
+    copysign,
+    fma,
+    horner,
+    power_of_two,
+    where,
+)
 
 CUBE_ROOT_2 = 1.2599210498948732
 
@@ -45,7 +53,7 @@ def hypot(x: Vector, y: Vector) -> Vector:
     # Powers of two keep the squares from overflow and underflow.
     half = (x.form.bias + 1) // 2
     much, little = 2.0 ** (half - 10), 2.0 ** -(half - 10)
-    up, down = 2.0 ** (half + 90 if x.form.kind == "d" else half + 20), 2.0**-(half + 10)
+    up, down = 2.0 ** (half + 90 if x.form.kind == "d" else half + 20), 2.0 ** -(half + 10)
     scale = where(long > much, x.splat(down), where(long < little, x.splat(up), 1.0))
     back = where(long > much, x.splat(1 / down), where(long < little, x.splat(1 / up), 1.0))
     first = exact_product(long * scale, long * scale)
