@@ -90,12 +90,10 @@ def odd(function, at_zero=1):
     return ratio
 
 
-SCALED_ERFC_CENTER = 2.0
-
-
 def scaled_erfc(t):
-    x = SCALED_ERFC_CENTER * (1 + t) / (1 - t)
-    return (x + SCALED_ERFC_CENTER) * mp.exp(x * x) * mp.erfc(x)
+    """(x + 4) exp(x²) erfc(x), which is smooth up to infinity in t = (x - 4)/(x + 4)."""
+    x = 4 * (1 + t) / (1 - t)
+    return (x + 4) * mp.exp(x * x) * mp.erfc(x)
 
 
 FITS = [
@@ -165,11 +163,11 @@ FITS = [
     ),
     Fit(
         "ERFC",
-        "(x + 2) exp(x²) erfc(x) with t = (x - 2)/(x + 2), for 1/2 <= x <= 28",
-        scaled_erfc,
-        (-0.6, 0.8667),
-        lambda t: 1 / scaled_erfc(t),
-        {"d": 17},
+        "(g(t) - g(0))/t, g = (x + 4) exp(x²) erfc(x), t = (x - 4)/(x + 4), 3/4 <= x <= 27.5",
+        lambda t: (scaled_erfc(t) - scaled_erfc(0)) / t,
+        (-0.6843, 0.7461),
+        lambda t: abs(t) / scaled_erfc(t),
+        {"d": 18},
     ),
     Fit(
         "CBRT",
@@ -197,9 +195,10 @@ FITS = [
     ),
 ]
 
-HEADER = '''"""The polynomials of the elementary functions, from c0 on, by kind; tests/fit_polynomials.py writes them.
+HEADER = '''"""The polynomials of the elementary functions, by kind, each from its constant coefficient on.
 
-A comment says what is approximated, and the weighted error: that of the formula relative to its result.
+tests/fit_polynomials.py writes this file. A comment says what is approximated, and the
+weighted error: that of the formula relative to its result.
 """
 
 Coefficients = dict[str, tuple[float, ...]]
@@ -216,7 +215,7 @@ def main():
             bounds.append(f'"{kind}" within 2^{worst(fit, coefficients):.1f}')
             lines = "".join(f"        {c!r},\n" for c in coefficients)
             entries.append(f'    "{kind}": (\n{lines}    ),\n')
-        text.append(f"# {fit.meaning}; {', '.join(bounds)}.\n")
+        text.append(f"# {fit.meaning};\n# {', '.join(bounds)}.\n")
         text.append(f"{fit.name}: Coefficients = {{\n{''.join(entries)}}}\n\n")
         print(fit.name, bounds)
     TARGET.write_text("".join(text).rstrip("\n") + "\n", encoding="utf-8")

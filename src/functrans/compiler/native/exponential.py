@@ -12,7 +12,6 @@ from functrans.compiler.native.vectors import (
     absolute,
     at_least,
     at_most,
-    copysign,
     fma,
     horner,
     power_of_two,
@@ -104,7 +103,8 @@ def expm1(x: Vector) -> Vector:
     _, n_bits, r = reduced(inside)
     half = power_of_two(n_bits - 1)
     result = fma(half, bend(r), fma(half, r, half - 0.5))
-    return copysign(result + result, x)  # for the sign of zero
+    # Half of a subnormal number need not be a number, and -0 is to remain what it is.
+    return where(absolute(x) < 2.0 ** -(x.form.fraction + 2), x, result + result)
 
 
 def expit(x: Vector) -> Vector:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from functrans.compiler.native import coefficients
 from functrans.compiler.native.double_double import Sum, exact_sum_ordered, quotient, rounded
 from functrans.compiler.native.exponential import bend, half_exp, reduced
-from functrans.compiler.native.vectors import Vector, absolute, at_most, copysign, fma, horner, power_of_two, where
+from functrans.compiler.native.vectors import (
+    Vector,
+    absolute,
+    at_most,
+    copysign,
+    fma,
+    horner,
+    power_of_two,
+    where,
+)
 
 # From this argument on tanh rounds to 1.
 TANH_ONE = {"d": 20.0, "f": 10.0}

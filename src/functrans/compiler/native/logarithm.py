@@ -7,7 +7,15 @@ import struct
 
 from functrans.compiler.native import coefficients
 from functrans.compiler.native.exponential import LOG_2
-from functrans.compiler.native.vectors import Format, Vector, copysign, fma, horner, power_of_two, where
+from functrans.compiler.native.vectors import (
+    Format,
+    Vector,
+    copysign,
+    fma,
+    horner,
+    power_of_two,
+    where,
+)
 
 # log10(2) = high + low, where high e is exact for every exponent e.
 LOG10_2 = {

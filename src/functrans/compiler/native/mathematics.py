@@ -7,12 +7,12 @@ docs/native-functions.md says how exact and how fast they are.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import NamedTuple
 
 from llvmlite import ir
 
 from functrans.compiler.native import (
+    error_function,
     exponential,
     hyperbolic,
     inverse_hyperbolic,
@@ -23,6 +23,7 @@ from functrans.compiler.native import (
     trigonometric,
 )
 from functrans.compiler.native.vectors import FORMATS, Formula, Vector, call, narrowed, widened
+
 
 class Entry(NamedTuple):
     formula: Formula
@@ -51,6 +52,8 @@ TABLE: dict[str, Entry] = {
     "arctanh": Entry(inverse_hyperbolic.arctanh),
     "cbrt": Entry(roots.cbrt),
     "hypot": Entry(roots.hypot),
+    "erf": Entry(error_function.erf, narrow=False),
+    "erfc": Entry(error_function.erfc, narrow=False),
     "log": Entry(logarithm.log),
     "log1p": Entry(logarithm.log1p),
     "log2": Entry(logarithm.log2),

@@ -26,7 +26,7 @@ from functrans.compiler.native.vectors import (
 )
 
 # 2/3 = high + low.
-TWO_THIRDS = Sum(0.6666666666666666, 3.700743415417188e-17)
+TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 
 
 def log_sum(x: Vector) -> Sum:
@@ -36,10 +36,9 @@ def log_sum(x: Vector) -> Sum:
     # log(1 + f) = 2 s + s z (2/3 + z q(z)) with s = f/(2 + f) and z = s².
     s = quotient(Sum(f, zero), exact_sum_ordered(x.splat(2.0), f))
     z = product(s, s)
-    cubic = exact_sum_ordered(
-        x.splat(TWO_THIRDS.high), z.high * horner(z.high, coefficients.LOG_FINE["d"])
-    )
-    cubic = Sum(cubic.high, cubic.low + TWO_THIRDS.low)
+    high, low = TWO_THIRDS
+    cubic = exact_sum_ordered(x.splat(high), z.high * horner(z.high, coefficients.LOG_FINE["d"]))
+    cubic = Sum(cubic.high, cubic.low + low)
     bend = product(s, product(z, cubic))
     fraction, error = exact_sum_ordered(s.high + s.high, bend.high)
     high, low = LOG_2["d"]

@@ -14,9 +14,19 @@ from functrans.compiler.native.double_double import (
     square_root,
 )
 from functrans.compiler.native.logarithm import split
-from functrans.compiler.native.vectors import Vector, absolute, copysign, fma, horner, power_of_two, where
+from functrans.compiler.native.vectors import (
+    Vector,
+    absolute,
+    copysign,
+    fma,
+    horner,
+    power_of_two,
+    where,
+)
 
 CUBE_ROOT_2 = 1.2599210498948732
+# Beyond 2^±(first) the squares of two numbers need a factor of 2^∓(second).
+RESCALING = {"d": (450, 600), "f": (50, 90)}
 
 
 def cbrt(x: Vector) -> Vector:
@@ -42,12 +52,10 @@ def hypot(x: Vector, y: Vector) -> Vector:
     x, y = absolute(x), absolute(y)
     swapped = y > x
     long, short = where(swapped, y, x), where(swapped, x, y)
-    # Powers of two keep the squares from overflow and underflow.
-    half = (x.form.bias + 1) // 2
-    much, little = 2.0 ** (half - 10), 2.0 ** -(half - 10)
-    up, down = 2.0 ** (half + 90 if x.form.kind == "d" else half + 20), 2.0**-(half + 10)
-    scale = where(long > much, x.splat(down), where(long < little, x.splat(up), 1.0))
-    back = where(long > much, x.splat(1 / down), where(long < little, x.splat(1 / up), 1.0))
+    limit, power = (2.0**exponent for exponent in RESCALING[x.form.kind])
+    large, small = long > limit, long < 1 / limit
+    scale = where(large, x.splat(1 / power), where(small, x.splat(power), 1.0))
+    back = where(large, x.splat(power), where(small, x.splat(1 / power), 1.0))
     first = exact_product(long * scale, long * scale)
     second = exact_product(short * scale, short * scale)
     total, error = exact_sum_ordered(first.high, second.high)

@@ -61,12 +61,12 @@ def quadrant(size: Vector) -> tuple[Vector, Sum]:
 
 def top_bit(bits: Vector, place: int) -> Vector:
     """The bit at this place moved to that of the sign."""
-    return bits << (bits.form.integer.width - 1 - place)
+    return bits << (bits.form.bits - 1 - place)
 
 
 def flipped(x: Vector, bits: Vector) -> Vector:
     """x with another sign where the highest of the bits is set."""
-    sign = -1 << (x.form.integer.width - 1)
+    sign = -1 << (x.form.bits - 1)
     return (x.bits() ^ (bits & sign)).real()
 
 

@@ -6,8 +6,10 @@ operands become constants in all lanes. Which formulas there are is the subject 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from llvmlite import ir
 
@@ -22,6 +24,10 @@ class Format:
     fraction: int  # bits of the fraction, so that 2**-fraction is the ulp of 1
     bias: int  # the exponent of 1.0 in its bits
     libm: str  # how the C library marks its functions of this kind
+
+    @property
+    def bits(self) -> int:
+        return int(self.integer.width)
 
     @property
     def one(self) -> int:
@@ -44,6 +50,12 @@ FORMATS = {
 }
 
 
+@lru_cache(maxsize=4096)
+def constant(kind: ir.VectorType, number: float, sign: float) -> ir.Constant:
+    """A number in all lanes. It is kept, as its text is slow to make; the sign tells 0.0 from -0.0."""
+    return ir.Constant(kind, [ir.Constant(kind.element, number)] * kind.count)
+
+
 class Vector:
     """A vector of floats, of integers as wide as the floats, or of truth values."""
 
@@ -62,8 +74,7 @@ class Vector:
         """The value of an operand; a number becomes a constant of this vector's type."""
         if isinstance(operand, Vector):
             return operand.value
-        kind = self.value.type
-        return ir.Constant(kind, [ir.Constant(kind.element, operand)] * kind.count)
+        return constant(self.value.type, operand, math.copysign(1.0, operand))
 
     def splat(self, number: float) -> Vector:
         """A constant of this vector's type."""
@@ -173,7 +184,7 @@ def intrinsic(name: str, *operands: Vector) -> Vector:
     """LLVM's own function `name` of vectors of one type."""
     first = operands[0]
     kind = first.value.type
-    full = f"llvm.{name}.v{kind.count}f{first.form.integer.width}"
+    full = f"llvm.{name}.v{kind.count}f{first.form.bits}"
     return call(full, operands)
 
 
@@ -243,9 +254,10 @@ def power_of_two(exponent_bits: Vector) -> Vector:
 
 
 def lane_by_lane(where_slow: Vector, x: Vector, fast: Vector, name: str) -> Vector:
-    """`fast`, unless the condition holds in some lane: then the C function `name` of every lane of x.
+    """`fast`, but the C function `name` of x in the lanes where the condition holds.
 
-    For arguments so rare that vector code for them would only cost time.
+    For arguments so rare that vector code for them would only cost time. If the condition holds
+    somewhere, a loop calls the C function for every lane.
     """
     builder = x.builder
     module = builder.module
@@ -270,6 +282,7 @@ def lane_by_lane(where_slow: Vector, x: Vector, fast: Vector, name: str) -> Vect
     so_far = builder.phi(kind)
     one = builder.call(scalar, [builder.extract_element(x.value, lane)])
     filled = builder.insert_element(so_far, one, lane)
+    mixed = builder.select(where_slow.value, filled, fast.value)
     following = builder.add(lane, ir.Constant(index, 1))
     lane.add_incoming(ir.Constant(index, 0), start)
     lane.add_incoming(following, loop)
@@ -281,7 +294,7 @@ def lane_by_lane(where_slow: Vector, x: Vector, fast: Vector, name: str) -> Vect
     builder.position_at_end(done)
     result = builder.phi(kind)
     result.add_incoming(fast.value, start)
-    result.add_incoming(filled, loop)
+    result.add_incoming(mixed, loop)
     return x.like(result)
 
 
