@@ -159,7 +159,7 @@ FITS = [
         lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
         (0.0, 1.0),
         lambda z: 1,
-        {"d": 11},
+        {"d": 11, "f": 5},
     ),
     Fit(
         "ERFC",
@@ -167,7 +167,7 @@ FITS = [
         lambda t: (scaled_erfc(t) - scaled_erfc(0)) / t,
         (-0.6843, 0.7461),
         lambda t: abs(t) / scaled_erfc(t),
-        {"d": 18},
+        {"d": 18, "f": 7},
     ),
     Fit(
         "CBRT",

@@ -79,6 +79,11 @@ def expit(x):
     return np.where(x < 0, e, np.longdouble(1)) / (1 + e)
 
 
+def softplus(x):
+    x = x.astype(np.longdouble)
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
 def erfc(x):
     # mpmath fails at 1e300.
     return mp.mpf(0 if x > 0 else 2) if abs(x) > 100 else mp.erfc(x)
@@ -87,6 +92,8 @@ def erfc(x):
 # Exact values where NumPy's function of long doubles is missing.
 EXACT = {
     "expit": lambda x: expit(x.astype(np.longdouble)),
+    "softplus": softplus,
+    "log_expit": lambda x: -softplus(-x),
     "erf": by_mpmath(mp.erf),
     "erfc": by_mpmath(erfc),
 }

@@ -1,4 +1,4 @@
-"""erf and erfc, in float64: erfc(x) = e^(-x²) times a function that varies slowly."""
+"""erf and erfc, by erfc(x) = e^(-x²) times a function that varies slowly."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ from functrans.compiler.native.vectors import (
     copysign,
     fma,
     horner,
+    polynomial,
     where,
 )
 
-# Beyond this argument erfc rounds to 0.
-ERFC_ZERO = 27.5
+# From this argument on erfc rounds to 0.
+ERFC_ZERO = {"d": 27.5, "f": 10.5}
 # 8 e^16 erfc(4) = high + low: the value at t = 0 of the function in `scaled_complement`.
-AT_CENTER = (1.095995661000491, 5.757254511326975e-17)
+AT_CENTER = {
+    "d": (1.095995661000491, 5.757254511326975e-17),
+    "f": (1.0959956645965576, -3.5960664980719385e-09),
+}
 
 
 def scaled_complement(x: Vector) -> Sum:
@@ -34,16 +38,17 @@ def scaled_complement(x: Vector) -> Sum:
     # It is g(t)/(x + 4) with t = (x - 4)/(x + 4), where g is smooth up to infinity.
     below = exact_sum(x, 4.0)
     t = quotient(exact_sum(x, -4.0), below)
-    slope = horner(t.high, coefficients.ERFC["d"])
+    # Not `polynomial`: at the ends the even and the odd powers are larger than their sum.
+    slope = horner(t.high, coefficients.ERFC[x.form.kind])
     rise, error = exact_product(t.high, slope)
-    high, low = AT_CENTER
+    high, low = AT_CENTER[x.form.kind]
     start, rest = exact_sum_ordered(x.splat(high), rise)
     return quotient(Sum(start, fma(t.low, slope, (error + low) + rest)), below)
 
 
 def complement(x: Vector) -> Vector:
     """erfc(x) for x >= 3/4."""
-    x = at_most(x, ERFC_ZERO)
+    x = at_most(x, ERFC_ZERO[x.form.kind])
     square, error = exact_product(x, x)
     n, n_bits, r = reduced(-square)
     start = exp_minus_one(r - error)
@@ -55,7 +60,7 @@ def complement(x: Vector) -> Vector:
 def erf(x: Vector) -> Vector:
     # erf(x) = x + x p(x²) for small arguments.
     size = absolute(x)
-    small = fma(size, horner(size * size, coefficients.ERF["d"]), size)
+    small = fma(size, polynomial(size * size, coefficients.ERF[x.form.kind]), size)
     result = where(size < 1.0, small, 1.0 - complement(size))
     return copysign(result, x)
 
@@ -63,7 +68,7 @@ def erf(x: Vector) -> Vector:
 def erfc(x: Vector) -> Vector:
     # 1 - x - x p(x²) for small arguments, erfc(-x) = 2 - erfc(x).
     start, error = exact_sum_ordered(x.splat(1.0), -x)
-    small = start + fma(-x, horner(x * x, coefficients.ERF["d"]), error)
+    small = start + fma(-x, polynomial(x * x, coefficients.ERF[x.form.kind]), error)
     size = absolute(x)
     tail = complement(size)
     return where(size < 0.75, small, where(x < 0.0, 2.0 - tail, tail))

@@ -11,6 +11,7 @@ from functrans.compiler.native.double_double import (
     exact_sum_ordered,
     product,
     quotient,
+    square,
 )
 from functrans.compiler.native.exponential import LOG_2, exp, exp_of_sum
 from functrans.compiler.native.logarithm import log, split
@@ -18,8 +19,8 @@ from functrans.compiler.native.vectors import (
     FORMATS,
     Vector,
     absolute,
-    horner,
     narrowed,
+    polynomial,
     rint,
     where,
     widened,
@@ -35,9 +36,11 @@ def log_sum(x: Vector) -> Sum:
     zero = x.splat(0.0)
     # log(1 + f) = 2 s + s z (2/3 + z q(z)) with s = f/(2 + f) and z = s².
     s = quotient(Sum(f, zero), exact_sum_ordered(x.splat(2.0), f))
-    z = product(s, s)
+    z = square(s)
     high, low = TWO_THIRDS
-    cubic = exact_sum_ordered(x.splat(high), z.high * horner(z.high, coefficients.LOG_FINE["d"]))
+    cubic = exact_sum_ordered(
+        x.splat(high), z.high * polynomial(z.high, coefficients.LOG_FINE["d"])
+    )
     cubic = Sum(cubic.high, cubic.low + low)
     bend = product(s, product(z, cubic))
     fraction, error = exact_sum_ordered(s.high + s.high, bend.high)

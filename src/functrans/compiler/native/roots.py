@@ -19,7 +19,7 @@ from functrans.compiler.native.vectors import (
     absolute,
     copysign,
     fma,
-    horner,
+    polynomial,
     power_of_two,
     where,
 )
@@ -38,7 +38,7 @@ def cbrt(x: Vector) -> Vector:
     factor = where(j > 0.0, x.splat(2.0), where(j < 0.0, x.splat(0.5), 1.0))
     a = (1.0 + f) * factor
     first = where(j > 0.0, x.splat(CUBE_ROOT_2), where(j < 0.0, x.splat(1 / CUBE_ROOT_2), 1.0))
-    y = first * horner(f, coefficients.CBRT[x.form.kind])
+    y = first * polynomial(f, coefficients.CBRT[x.form.kind])
     # Newton's step y - (y³ - a)/(3 y²), which doubles the digits, with an exact y³.
     square = exact_product(y, y)
     cube = product(square, Sum(y, x.splat(0.0)))

@@ -247,6 +247,14 @@ def horner(x: Vector, coefficients: Sequence[float]) -> Vector:
     return total
 
 
+def polynomial(x: Vector, coefficients: Sequence[float]) -> Vector:
+    """As `horner`; long ones are split into even and odd powers, which a processor runs side by side."""
+    if len(coefficients) < 8:
+        return horner(x, coefficients)
+    z = x * x
+    return fma(horner(z, coefficients[1::2]), x, horner(z, coefficients[::2]))
+
+
 def power_of_two(exponent_bits: Vector) -> Vector:
     """2**n, where n is the low bits of an integer vector and 2**n a normal number."""
     form = exponent_bits.form
