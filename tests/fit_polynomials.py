@@ -162,6 +162,14 @@ FITS = [
         {"d": 11, "f": 5},
     ),
     Fit(
+        "LOG_ERFC",
+        "log(erfc(x)), for 1 <= x <= 6 (4 in float32)",
+        lambda x: mp.log(mp.erfc(x)),
+        (1.0, 6.0),
+        lambda x: mp.erfc(x),
+        {"d": 16, "f": 6},
+    ),
+    Fit(
         "ERFC",
         "(g(t) - g(0))/t, g = (x + 4) exp(x²) erfc(x), t = (x - 4)/(x + 4), 3/4 <= x <= 27.5",
         lambda t: (scaled_erfc(t) - scaled_erfc(0)) / t,

@@ -21,11 +21,14 @@ from functrans.compiler.native.vectors import (
     fma,
     horner,
     polynomial,
+    power_of_two,
     where,
 )
 
 # From this argument on erfc rounds to 0.
 ERFC_ZERO = {"d": 27.5, "f": 10.5}
+# From this argument on erf rounds to 1.
+ERF_ONE = {"d": 6.0, "f": 4.0}
 # 8 e^16 erfc(4) = high + low: the value at t = 0 of the function in `scaled_complement`.
 AT_CENTER = {
     "d": (1.095995661000491, 5.757254511326975e-17),
@@ -58,11 +61,14 @@ def complement(x: Vector) -> Vector:
 
 
 def erf(x: Vector) -> Vector:
-    # erf(x) = x + x p(x²) for small arguments.
+    # x + x p(x²) for small arguments; then erfc(x) = e^q(x) needs few digits, and no care for range.
+    kind = x.form.kind
     size = absolute(x)
-    small = fma(size, polynomial(size * size, coefficients.ERF[x.form.kind]), size)
-    result = where(size < 1.0, small, 1.0 - complement(size))
-    return copysign(result, x)
+    small = fma(size, polynomial(size * size, coefficients.ERF[kind]), size)
+    log = polynomial(at_most(size, ERF_ONE[kind]), coefficients.LOG_ERFC[kind])
+    _, n_bits, r = reduced(log)
+    large = fma(-power_of_two(n_bits), 1.0 + exp_minus_one(r), 1.0)
+    return copysign(where(size < 1.0, small, large), x)
 
 
 def erfc(x: Vector) -> Vector:

@@ -181,21 +181,14 @@ def where(condition: Vector, x: Vector | float, y: Vector | float) -> Vector:
 
 
 def intrinsic(name: str, *operands: Vector) -> Vector:
-    """LLVM's own function `name` of vectors of one type."""
+    """LLVM's own function `name` of vectors of one type, declared on first use."""
     first = operands[0]
-    kind = first.value.type
+    module, kind = first.builder.module, first.value.type
     full = f"llvm.{name}.v{kind.count}f{first.form.bits}"
-    return call(full, operands)
-
-
-def call(name: str, operands: Sequence[Vector]) -> Vector:
-    """A function of vectors of one type that returns such a vector, declared on first use."""
-    builder = operands[0].builder
-    kind = operands[0].value.type
-    callee = builder.module.globals.get(name)
+    callee = module.globals.get(full)
     if callee is None:
-        callee = ir.Function(builder.module, ir.FunctionType(kind, [kind] * len(operands)), name)
-    return operands[0].like(builder.call(callee, [operand.value for operand in operands]))
+        callee = ir.Function(module, ir.FunctionType(kind, [kind] * len(operands)), full)
+    return first.like(first.builder.call(callee, [operand.value for operand in operands]))
 
 
 def _vector(operand: Vector | float, model: Vector) -> Vector:
