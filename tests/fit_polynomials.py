@@ -8,7 +8,7 @@ the error of the polynomial into the relative error of the formula in which it s
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import mpmath as mp
@@ -26,6 +26,12 @@ class Fit:
     interval: tuple[float, float]
     weight: Callable
     degrees: dict[str, int]  # by kind
+    interval_of_floats: tuple[float, float] | None = None  # for "f", if a shorter one will do
+
+    def of_kind(self, kind):
+        if kind == "f" and self.interval_of_floats is not None:
+            return replace(self, interval=self.interval_of_floats)
+        return self
 
 
 def remez(fit, degree):
@@ -168,6 +174,7 @@ FITS = [
         (1.0, 6.0),
         lambda x: mp.erfc(x),
         {"d": 16, "f": 6},
+        (1.0, 4.0),
     ),
     Fit(
         "ERFC",
@@ -175,7 +182,8 @@ FITS = [
         lambda t: (scaled_erfc(t) - scaled_erfc(0)) / t,
         (-0.6843, 0.7461),
         lambda t: abs(t) / scaled_erfc(t),
-        {"d": 18, "f": 7},
+        {"d": 18, "f": 8},
+        (-0.6843, 0.4483),
     ),
     Fit(
         "CBRT",
@@ -219,8 +227,9 @@ def main():
     for fit in FITS:
         entries, bounds = [], []
         for kind, degree in fit.degrees.items():
-            coefficients = rounded(remez(fit, degree), kind)
-            bounds.append(f'"{kind}" within 2^{worst(fit, coefficients):.1f}')
+            fitted = fit.of_kind(kind)
+            coefficients = rounded(remez(fitted, degree), kind)
+            bounds.append(f'"{kind}" within 2^{worst(fitted, coefficients):.1f}')
             lines = "".join(f"        {c!r},\n" for c in coefficients)
             entries.append(f'    "{kind}": (\n{lines}    ),\n')
         text.append(f"# {fit.meaning};\n# {', '.join(bounds)}.\n")

@@ -41,12 +41,15 @@ def scaled_complement(x: Vector) -> Sum:
     # It is g(t)/(x + 4) with t = (x - 4)/(x + 4), where g is smooth up to infinity.
     below = exact_sum(x, 4.0)
     t = quotient(exact_sum(x, -4.0), below)
-    # Not `polynomial`: at the ends the even and the odd powers are larger than their sum.
-    slope = horner(t.high, coefficients.ERFC[x.form.kind])
-    rise, error = exact_product(t.high, slope)
+    # The steps up to g(t) = g(0) + t (c0 + t c(t)) are sums of two; `horner` and not `polynomial`, as
+    # at the ends the even and the odd powers are larger than their sum.
+    first, *others = coefficients.ERFC[x.form.kind]
+    bend, error = exact_product(t.high, horner(t.high, others))
+    slope, rest = exact_sum_ordered(x.splat(first), bend)
+    rise = product(t, Sum(slope, rest + error))
     high, low = AT_CENTER[x.form.kind]
-    start, rest = exact_sum_ordered(x.splat(high), rise)
-    return quotient(Sum(start, fma(t.low, slope, (error + low) + rest)), below)
+    g, rest = exact_sum_ordered(x.splat(high), rise.high)
+    return quotient(Sum(g, rest + (rise.low + low)), below)
 
 
 def complement(x: Vector) -> Vector:
