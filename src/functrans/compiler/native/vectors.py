@@ -173,6 +173,10 @@ class Vector:
         return self.like(self.builder.bitcast(self.value, kind))
 
 
+# What a file by subject defines: vectors of one type to a vector of that type.
+Formula = Callable[..., Vector]
+
+
 def where(condition: Vector, x: Vector | float, y: Vector | float) -> Vector:
     """x in the lanes where the condition holds, y in the others; one of them is a vector."""
     model = x if isinstance(x, Vector) else y
@@ -215,10 +219,6 @@ def sqrt(x: Vector) -> Vector:
 
 def rint(x: Vector) -> Vector:
     return intrinsic("rint", x)
-
-
-def floor(x: Vector) -> Vector:
-    return intrinsic("floor", x)
 
 
 def at_most(x: Vector, bound: Vector | float) -> Vector:
@@ -309,6 +309,3 @@ def narrowed(x: Vector, narrow: Format) -> Vector:
     """The floats of x, rounded to a narrower format."""
     kind = ir.VectorType(narrow.real, x.value.type.count)
     return Vector(x.builder, narrow, x.builder.fptrunc(x.value, kind))
-
-
-Formula = Callable[..., Vector]
