@@ -8,7 +8,7 @@ the error of the polynomial into the relative error of the formula in which it s
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import mpmath as mp
@@ -26,6 +26,12 @@ class Fit:
     interval: tuple[float, float]
     weight: Callable
     degrees: dict[str, int]  # by kind
+    interval_of_floats: tuple[float, float] | None = None  # for "f", if a shorter one will do
+
+    def of_kind(self, kind):
+        if kind == "f" and self.interval_of_floats is not None:
+            return replace(self, interval=self.interval_of_floats)
+        return self
 
 
 def remez(fit, degree):
@@ -90,12 +96,10 @@ def odd(function, at_zero=1):
     return ratio
 
 
-SCALED_ERFC_CENTER = 2.0
-
-
 def scaled_erfc(t):
-    x = SCALED_ERFC_CENTER * (1 + t) / (1 - t)
-    return (x + SCALED_ERFC_CENTER) * mp.exp(x * x) * mp.erfc(x)
+    """(x + 4) exp(x²) erfc(x), which is smooth up to infinity in t = (x - 4)/(x + 4)."""
+    x = 4 * (1 + t) / (1 - t)
+    return (x + 4) * mp.exp(x * x) * mp.erfc(x)
 
 
 FITS = [
@@ -161,15 +165,25 @@ FITS = [
         lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
         (0.0, 1.0),
         lambda z: 1,
-        {"d": 11},
+        {"d": 11, "f": 5},
+    ),
+    Fit(
+        "LOG_ERFC",
+        "log(erfc(x)), for 1 <= x <= 6 (4 in float32)",
+        lambda x: mp.log(mp.erfc(x)),
+        (1.0, 6.0),
+        lambda x: mp.erfc(x),
+        {"d": 16, "f": 6},
+        (1.0, 4.0),
     ),
     Fit(
         "ERFC",
-        "(x + 2) exp(x²) erfc(x) with t = (x - 2)/(x + 2), for 1/2 <= x <= 28",
-        scaled_erfc,
-        (-0.6, 0.8667),
-        lambda t: 1 / scaled_erfc(t),
-        {"d": 17},
+        "(g(t) - g(0))/t, g = (x + 4) exp(x²) erfc(x), t = (x - 4)/(x + 4), 3/4 <= x <= 27.5",
+        lambda t: (scaled_erfc(t) - scaled_erfc(0)) / t,
+        (-0.6843, 0.7461),
+        lambda t: abs(t) / scaled_erfc(t),
+        {"d": 18, "f": 8},
+        (-0.6843, 0.4483),
     ),
     Fit(
         "CBRT",
@@ -197,9 +211,10 @@ FITS = [
     ),
 ]
 
-HEADER = '''"""The polynomials of the elementary functions, from c0 on, by kind; tests/fit_polynomials.py writes them.
+HEADER = '''"""The polynomials of the elementary functions, by kind, each from its constant coefficient on.
 
-A comment says what is approximated, and the weighted error: that of the formula relative to its result.
+tests/fit_polynomials.py writes this file. A comment says what is approximated, and the
+weighted error: that of the formula relative to its result.
 """
 
 Coefficients = dict[str, tuple[float, ...]]
@@ -212,11 +227,12 @@ def main():
     for fit in FITS:
         entries, bounds = [], []
         for kind, degree in fit.degrees.items():
-            coefficients = rounded(remez(fit, degree), kind)
-            bounds.append(f'"{kind}" within 2^{worst(fit, coefficients):.1f}')
+            fitted = fit.of_kind(kind)
+            coefficients = rounded(remez(fitted, degree), kind)
+            bounds.append(f'"{kind}" within 2^{worst(fitted, coefficients):.1f}')
             lines = "".join(f"        {c!r},\n" for c in coefficients)
             entries.append(f'    "{kind}": (\n{lines}    ),\n')
-        text.append(f"# {fit.meaning}; {', '.join(bounds)}.\n")
+        text.append(f"# {fit.meaning};\n# {', '.join(bounds)}.\n")
         text.append(f"{fit.name}: Coefficients = {{\n{''.join(entries)}}}\n\n")
         print(fit.name, bounds)
     TARGET.write_text("".join(text).rstrip("\n") + "\n", encoding="utf-8")

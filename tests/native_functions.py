@@ -1,115 +1,175 @@
-"""Runs the vector functions of the native backend on arrays, for tests and for the benchmark."""
+"""How exact the vector functions of the native backend are: points, exact values and distances.
 
-import ctypes
-import time
+    python tests/native_functions.py
 
-import llvmlite.binding as llvm
+measures them, and writes the table of docs/native-functions.md.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+
+import mpmath as mp
 import numpy as np
-from llvmlite import ir
+from native_runner import DTYPES, Compiled, compile_milliseconds
 
 from functrans.compiler.native import mathematics
-from functrans.compiler.native.vectors import FORMATS
 
-DTYPES = {"d": np.float64, "f": np.float32}
+PAGE = Path(__file__).parents[1] / "docs/native-functions.md"
+INTEGERS = {"d": np.int64, "f": np.int32}
 
-llvm.initialize_native_target()
-llvm.initialize_native_asmprinter()
+# Where functions cancel, switch between formulas, overflow or underflow.
+CENTERS = [0.5, 0.75, 1, 2, 4, 20, 27, 2**0.5, 0.5**0.5, np.pi / 2, np.pi, np.log(2) / 2, 2.0**30]
+CENTERS += [709.78, 710.47, 708.4, 745.13, 1023.9, 1074, 308.25, 88.72, 89.41, 87.33, 103.97, 127.9]
 
 
-def machine(speed_level=2):
-    target = llvm.Target.from_default_triple()
-    features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features, opt=speed_level, jit=True
+def points(kind, count, rng):
+    """Numbers of all exponents, of ordinary size, near the centers and near multiples of π/2."""
+    dtype = DTYPES[kind]
+    limits = np.iinfo(INTEGERS[kind])
+    bits = rng.integers(limits.min, limits.max, count, INTEGERS[kind], endpoint=True)
+    ordinary = rng.standard_normal(count) * 10.0 ** rng.uniform(-4, 3, count)
+    signs = rng.choice([-1.0, 1.0], count)
+    close = signs * rng.choice(CENTERS, count)
+    close = close * (1 + rng.standard_normal(count) * 10.0 ** rng.uniform(-17, -0.5, count))
+    turns = signs * rng.integers(0, 10 ** rng.integers(1, 7, count)) * (np.pi / 2)
+    turns[::2] *= 1 + rng.standard_normal(turns[::2].size) * 1e-12
+    with np.errstate(all="ignore"):
+        return np.concatenate(
+            [bits.view(dtype), *(x.astype(dtype) for x in (ordinary, close, turns))]
+        )
+
+
+def pairs(kind, count, rng):
+    """Pairs of points, and pairs of equal or almost equal size."""
+    x = points(kind, count, rng)
+    y = rng.permutation(x)
+    with np.errstate(invalid="ignore"):
+        nearby = np.nextafter(x, rng.choice([-np.inf, np.inf], x.size).astype(x.dtype))
+    ordinary = np.abs(x[count : 2 * count])
+    return (
+        np.concatenate([x, x, x, ordinary, ordinary]),
+        np.concatenate([y, nearby, -x, rng.permutation(ordinary), -rng.permutation(ordinary)]),
     )
 
 
-def loop_module(name, kind, width):
-    """The text of a module with `loop(n, out, x...)`, which fills n lanes; width divides n."""
-    module = ir.Module("loop")
-    function = mathematics.function(module, name, kind, width)
-    function.attributes.add("alwaysinline")
-    vector = ir.VectorType(FORMATS[kind].real, width)
-    count = ir.IntType(64)
-    pointers = [vector.as_pointer()] * (1 + mathematics.arity(name))
-    loop = ir.Function(module, ir.FunctionType(ir.VoidType(), [count, *pointers]), "loop")
-    size, out, *arrays = loop.args
-    entry, body, done = (loop.append_basic_block() for _ in range(3))
-    builder = ir.IRBuilder(entry)
-    builder.branch(body)
-    builder.position_at_end(body)
-    place = builder.phi(count)
-    alignment = 4 if kind == "f" else 8
-    values = [builder.load(builder.gep(array, [place]), align=alignment) for array in arrays]
-    builder.store(builder.call(function, values), builder.gep(out, [place]), align=alignment)
-    following = builder.add(place, count(1))
-    place.add_incoming(count(0), entry)
-    place.add_incoming(following, builder.block)
-    ended = builder.icmp_unsigned("==", builder.mul(following, count(width)), size)
-    builder.cbranch(ended, done, body)
-    builder.position_at_end(done)
-    builder.ret_void()
-    return str(module)
+def as_longdouble(number):
+    """A number of mpmath with the 64 bits of a long double."""
+    if not mp.isfinite(number):
+        return np.longdouble(float(number))
+    fraction, exponent = mp.frexp(number)
+    high = float(fraction)
+    total = np.longdouble(high) + np.longdouble(float(fraction - mp.mpf(high)))
+    return np.ldexp(total, int(exponent))
 
 
-def build(text, tuned, speed_level=2):
-    """The parsed and optimized module in an execution engine."""
-    module = llvm.parse_assembly(text)
-    module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=speed_level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-    passes = llvm.create_pass_builder(tuned, options)
-    passes.getModulePassManager().run(module, passes)
-    engine = llvm.create_mcjit_compiler(module, tuned)
-    engine.finalize_object()
-    return engine
+def by_mpmath(function):
+    def values(*arrays):
+        rows = zip(*(array.tolist() for array in arrays), strict=True)
+        with mp.workdps(50):
+            return np.array([as_longdouble(function(*map(mp.mpf, row))) for row in rows])
+
+    return values
 
 
-class Compiled:
-    """A vector function as a function of arrays."""
+def expit(x):
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, np.longdouble(1)) / (1 + e)
 
-    def __init__(self, name, kind, width=None):
-        self.dtype = DTYPES[kind]
-        self.width = width or (4 if kind == "d" else 8)
-        self.engine = build(loop_module(name, kind, self.width), machine())
-        pointers = [ctypes.c_void_p] * (1 + mathematics.arity(name))
-        signature = ctypes.CFUNCTYPE(None, ctypes.c_int64, *pointers)
-        self.loop = signature(self.engine.get_function_address("loop"))
 
-    def run(self, out, *arrays):
-        """Fill `out`, whose length the width divides."""
-        self.loop(out.size, out.ctypes.data, *(array.ctypes.data for array in arrays))
+def softplus(x):
+    x = x.astype(np.longdouble)
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
-    def nanoseconds(self, *arrays, rounds=300):
-        """The least time for an element of one run over the arrays."""
-        out = np.empty_like(arrays[0])
-        pointers = [out.ctypes.data, *(array.ctypes.data for array in arrays)]
-        times = []
-        for _ in range(rounds):
-            start = time.perf_counter_ns()
-            self.loop(out.size, *pointers)
-            times.append(time.perf_counter_ns() - start)
-        return min(times) / out.size
 
-    def __call__(self, *arrays):
-        size = arrays[0].size
-        padding = -size % self.width
-        padded = [np.concatenate([a, np.ones(padding)]).astype(self.dtype) for a in arrays]
-        out = np.empty(size + padding, self.dtype)
-        self.run(out, *padded)
-        return out[:size]
+def erfc(x):
+    # mpmath fails at 1e300.
+    return mp.mpf(0 if x > 0 else 2) if abs(x) > 100 else mp.erfc(x)
+
+
+# Exact values where NumPy's function of long doubles is missing.
+EXACT = {
+    "expit": lambda x: expit(x.astype(np.longdouble)),
+    "softplus": softplus,
+    "log_expit": lambda x: -softplus(-x),
+    "erf": by_mpmath(mp.erf),
+    "erfc": by_mpmath(erfc),
+}
+SLOW = {"erf", "erfc"}
+
+
+def exact(name, *arrays):
+    with np.errstate(all="ignore"):
+        if name in EXACT:
+            return EXACT[name](*arrays)
+        return getattr(np, name)(*(array.astype(np.longdouble) for array in arrays))
 
 
 def ulps(result, exact):
-    """The distance from the exact values, in units in the last place of the result's dtype."""
-    wide = exact.astype(np.longdouble)
-    nearest = wide.astype(result.dtype)
+    """The distances from the exact values, in units in the last place of the result's dtype."""
     information = np.finfo(result.dtype)
-    size = np.maximum(np.abs(wide), np.longdouble(information.tiny))
-    # The spacing of the binade of the exact value.
-    spacing = np.exp2(np.floor(np.log2(size)) - information.nmant)
+    with np.errstate(all="ignore"):
+        nearest = exact.astype(result.dtype)
+        size = np.maximum(np.abs(exact), np.longdouble(information.tiny))
+        spacing = np.exp2(np.floor(np.log2(size)) - information.nmant)
+        distance = np.abs(result.astype(np.longdouble) - exact) / spacing
     same = (result == nearest) | (np.isnan(result) & np.isnan(nearest))
     finite = np.isfinite(result) & np.isfinite(nearest)
+    return np.where(finite, distance, np.where(same, 0, np.inf)).astype(float)
+
+
+def sample(name, kind, count, seed=0):
+    """Arguments for a function; fewer of those whose exact values take long."""
+    rng = np.random.default_rng(seed)
+    if name in SLOW:
+        count //= 20
+    if mathematics.arity(name) == 2:
+        return pairs(kind, count, rng)
+    return (points(kind, count, rng),)
+
+
+def worst(name, kind, count, seed=0, width=None):
+    """The largest distance in ulps, and where it is."""
+    arrays = sample(name, kind, count, seed)
+    distances = ulps(Compiled(name, kind, width)(*arrays), exact(name, *arrays))
+    place = int(np.argmax(distances))
+    return float(distances[place]), [array[place] for array in arrays]
+
+
+def numpy_nanoseconds(name, arrays):
+    import timeit
+
+    function = getattr(np, name, None)
+    if function is None:
+        return "-"
+    out = np.empty_like(arrays[0])
     with np.errstate(all="ignore"):
-        distance = np.abs(result.astype(np.longdouble) - wide) / spacing
-    return np.where(same & ~finite, 0, np.where(finite, distance, np.inf)).astype(float)
+        times = timeit.repeat(lambda: function(*arrays, out), repeat=50, number=1)
+    return f"{min(times) / out.size * 1e9:.1f}"
+
+
+def row(name):
+    cells = [f"`{name}`"]
+    rng = np.random.default_rng(1)
+    for kind in DTYPES:
+        distance, _ = worst(name, kind, 1_000_000)
+        x = rng.uniform(0.1, 0.9, 4096).astype(DTYPES[kind])
+        arrays = [x + (name == "arccosh")] * mathematics.arity(name)
+        time = Compiled(name, kind).nanoseconds(*arrays)
+        cells += [f"{distance:.2f}", f"{time:.1f}", numpy_nanoseconds(name, arrays)]
+    cells.append(f"{compile_milliseconds(name, 'd', 4):.1f}")
+    return "| " + " | ".join(cells) + " |"
+
+
+def main():
+    rows = "\n".join(row(name) for name in sorted(mathematics.names()))
+    text = PAGE.read_text(encoding="utf-8")
+    table = re.compile(r"(\| --- .*?\n)(?:\|.*\n)*")
+    PAGE.write_text(table.sub(lambda match: match[1] + rows + "\n", text), encoding="utf-8")
+    print(rows, platform.machine(), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

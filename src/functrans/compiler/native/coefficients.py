@@ -1,10 +1,12 @@
-"""The polynomials of the elementary functions, from c0 on, by kind; tests/fit_polynomials.py writes them.
+"""The polynomials of the elementary functions, by kind, each from its constant coefficient on.
 
-A comment says what is approximated, and the weighted error: that of the formula relative to its result.
+tests/fit_polynomials.py writes this file. A comment says what is approximated, and the
+weighted error: that of the formula relative to its result.
 """
 
 Coefficients = dict[str, tuple[float, ...]]
-# (exp(r) - 1 - r)/r² for |r| <= log(2)/2; "d" within 2^-55.5, "f" within 2^-25.9.
+# (exp(r) - 1 - r)/r² for |r| <= log(2)/2;
+# "d" within 2^-55.5, "f" within 2^-25.9.
 EXP: Coefficients = {
     "d": (
         0.5000000000000006,
@@ -27,7 +29,8 @@ EXP: Coefficients = {
     ),
 }
 
-# (2^r - 1)/r for |r| <= 1/2; "d" within 2^-56.0, "f" within 2^-26.0.
+# (2^r - 1)/r for |r| <= 1/2;
+# "d" within 2^-56.0, "f" within 2^-26.0.
 EXP2: Coefficients = {
     "d": (
         0.6931471805599453,
@@ -52,7 +55,8 @@ EXP2: Coefficients = {
     ),
 }
 
-# (2 artanh(s)/s - 2)/z with z = s², for |s| <= (√2 - 1)/(√2 + 1); "d" within 2^-57.8, "f" within 2^-29.1.
+# (2 artanh(s)/s - 2)/z with z = s², for |s| <= (√2 - 1)/(√2 + 1);
+# "d" within 2^-57.8, "f" within 2^-29.1.
 LOG: Coefficients = {
     "d": (
         0.6666666666666735,
@@ -70,7 +74,8 @@ LOG: Coefficients = {
     ),
 }
 
-# ((2 artanh(s)/s - 2)/z - 2/3)/z with z = s², for |s| <= (√2 - 1)/(√2 + 1); "d" within 2^-65.6.
+# ((2 artanh(s)/s - 2)/z - 2/3)/z with z = s², for |s| <= (√2 - 1)/(√2 + 1);
+# "d" within 2^-65.6.
 LOG_FINE: Coefficients = {
     "d": (
         0.4,
@@ -85,7 +90,8 @@ LOG_FINE: Coefficients = {
     ),
 }
 
-# (sin(r)/r - 1)/z with z = r², for |r| <= π/4; "d" within 2^-56.6, "f" within 2^-27.3.
+# (sin(r)/r - 1)/z with z = r², for |r| <= π/4;
+# "d" within 2^-56.6, "f" within 2^-27.3.
 SIN_QUARTER: Coefficients = {
     "d": (
         -0.16666666666666632,
@@ -102,7 +108,8 @@ SIN_QUARTER: Coefficients = {
     ),
 }
 
-# (cos(r) - 1 + z/2)/z² with z = r², for |r| <= π/4; "d" within 2^-59.4, "f" within 2^-31.0.
+# (cos(r) - 1 + z/2)/z² with z = r², for |r| <= π/4;
+# "d" within 2^-59.4, "f" within 2^-31.0.
 COS_QUARTER: Coefficients = {
     "d": (
         0.0416666666666666,
@@ -119,7 +126,8 @@ COS_QUARTER: Coefficients = {
     ),
 }
 
-# (sinh(x)/x - 1)/z with z = x², for |x| <= 1; "d" within 2^-56.5, "f" within 2^-27.2.
+# (sinh(x)/x - 1)/z with z = x², for |x| <= 1;
+# "d" within 2^-56.5, "f" within 2^-27.2.
 SINH: Coefficients = {
     "d": (
         0.16666666666666666,
@@ -139,7 +147,8 @@ SINH: Coefficients = {
     ),
 }
 
-# erf(x)/x - 1 with z = x², for |x| <= 1; "d" within 2^-54.6.
+# erf(x)/x - 1 with z = x², for |x| <= 1;
+# "d" within 2^-54.6, "f" within 2^-24.4.
 ERF: Coefficients = {
     "d": (
         0.12837916709551256,
@@ -155,33 +164,88 @@ ERF: Coefficients = {
         1.372297456553698e-08,
         -7.801189044784352e-10,
     ),
-}
-
-# (x + 2) exp(x²) erfc(x) with t = (x - 2)/(x + 2), for 1/2 <= x <= 28; "d" within 2^-47.5.
-ERFC: Coefficients = {
-    "d": (
-        1.0215827052420277,
-        -0.6871606844138564,
-        0.27947209255444666,
-        -0.03644223150063724,
-        -0.021510661802020728,
-        0.006479184811885763,
-        0.0030906102748140605,
-        -0.0008372912872766287,
-        -0.0006630560735017979,
-        3.4323914192275907e-05,
-        0.00014438295149777483,
-        3.441800259297693e-05,
-        -2.1483350185817753e-05,
-        -1.6995311648854668e-05,
-        -1.2495858651424232e-06,
-        5.192521536681128e-06,
-        1.6011627610776157e-06,
-        -1.2746768008626929e-06,
+    "f": (
+        0.12837912142276764,
+        -0.3761235475540161,
+        0.112804114818573,
+        -0.02671770751476288,
+        0.004924789071083069,
+        -0.0005660154856741428,
     ),
 }
 
-# the cube root of 1 + f, for √½ <= 1 + f <= √2; "d" within 2^-28.1, "f" within 2^-13.7.
+# log(erfc(x)), for 1 <= x <= 6 (4 in float32);
+# "d" within 2^-54.3, "f" within 2^-27.9.
+LOG_ERFC: Coefficients = {
+    "d": (
+        -1.0818640396223018e-06,
+        -1.128368548249351,
+        -0.6366682588580574,
+        -0.10263591904658421,
+        0.018862360216313056,
+        0.000587910748751096,
+        -0.0021024600972905745,
+        0.000922655163663192,
+        -0.00023219712715642248,
+        2.8686968279764263e-05,
+        3.3734732523088896e-06,
+        -2.6102255497694573e-06,
+        6.752831302562443e-07,
+        -1.0641999413727932e-07,
+        1.0724974373609603e-08,
+        -6.40990117832624e-10,
+        1.7400978579792535e-11,
+    ),
+    "f": (
+        -0.00035374396247789264,
+        -1.127039909362793,
+        -0.6382258534431458,
+        -0.10303721576929092,
+        0.02180524170398712,
+        -0.0029395874589681625,
+        0.00018557194562163204,
+    ),
+}
+
+# (g(t) - g(0))/t, g = (x + 4) exp(x²) erfc(x), t = (x - 4)/(x + 4), 3/4 <= x <= 27.5;
+# "d" within 2^-54.6, "f" within 2^-26.3.
+ERFC: Coefficients = {
+    "d": (
+        -0.9765487290808813,
+        0.7732087022652351,
+        -0.5408538313133247,
+        0.33085158787820024,
+        -0.17401093723645264,
+        0.07638151490323014,
+        -0.02637005340109058,
+        0.0061120557514085915,
+        -0.00028095829531478715,
+        -0.0004550535312032572,
+        0.00017680969161252053,
+        -3.630667327027894e-06,
+        -1.8850563104171684e-05,
+        4.679722350794664e-06,
+        1.4040100132106023e-06,
+        -8.173365190225158e-07,
+        -5.40496665028532e-08,
+        9.253859736647743e-08,
+        -8.629421722719319e-09,
+    ),
+    "f": (
+        -0.9765486717224121,
+        0.7732086181640625,
+        -0.5408573150634766,
+        0.3308543562889099,
+        -0.17395725846290588,
+        0.07637237012386322,
+        -0.02669292502105236,
+        0.006009567063301802,
+        0.00042521723662503064,
+    ),
+}
+
+# the cube root of 1 + f, for √½ <= 1 + f <= √2;
+# "d" within 2^-28.1, "f" within 2^-13.7.
 CBRT: Coefficients = {
     "d": (
         1.0000000033890486,
@@ -202,7 +266,8 @@ CBRT: Coefficients = {
     ),
 }
 
-# (arctan(x)/x - 1)/z with z = x², for |x| <= 1; "d" within 2^-56.9, "f" within 2^-27.5.
+# (arctan(x)/x - 1)/z with z = x², for |x| <= 1;
+# "d" within 2^-56.9, "f" within 2^-27.5.
 ARCTAN: Coefficients = {
     "d": (
         -0.33333333333333093,
@@ -239,7 +304,8 @@ ARCTAN: Coefficients = {
     ),
 }
 
-# (arcsin(x)/x - 1)/z with z = x², for |x| <= 1/2; "d" within 2^-55.8, "f" within 2^-27.4.
+# (arcsin(x)/x - 1)/z with z = x², for |x| <= 1/2;
+# "d" within 2^-55.8, "f" within 2^-27.4.
 ARCSIN: Coefficients = {
     "d": (
         0.16666666666665383,

@@ -40,6 +40,11 @@ def product(x: Sum, y: Sum) -> Sum:
     return Sum(high, fma(x.high, y.low, fma(x.low, y.high, low)))
 
 
+def square(x: Sum) -> Sum:
+    high, low = exact_product(x.high, x.high)
+    return Sum(high, fma(x.high + x.high, x.low, low))
+
+
 def quotient(x: Sum, y: Sum) -> Sum:
     """x / y, with one division of floats."""
     inverse = 1.0 / y.high

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from functrans.compiler.native import coefficients
-from functrans.compiler.native.double_double import Sum, quotient, rounded
+from functrans.compiler.native.double_double import Sum, exact_sum_ordered, quotient, rounded
 from functrans.compiler.native.vectors import (
-    Format,
     Vector,
     absolute,
     at_least,
     at_most,
-    copysign,
     fma,
-    horner,
+    polynomial,
     power_of_two,
     where,
 )
@@ -49,12 +47,12 @@ def reduced(x: Vector) -> Reduced:
 
 def bend(r: Vector) -> Vector:
     """e^r - 1 - r = r² q(r), for a reduced r."""
-    return r * r * horner(r, coefficients.EXP[r.form.kind])
+    return r * r * polynomial(r, coefficients.EXP[r.form.kind])
 
 
 def exp_minus_one(r: Vector) -> Vector:
     """e^r - 1, for a reduced r."""
-    return fma(r * r, horner(r, coefficients.EXP[r.form.kind]), r)
+    return fma(r * r, polynomial(r, coefficients.EXP[r.form.kind]), r)
 
 
 def scaled(x: Vector, n: Vector, n_bits: Vector) -> Vector:
@@ -88,13 +86,13 @@ def half_exp(x: Vector) -> Vector:
 
 def exp2(x: Vector) -> Vector:
     # 2^x = 2^n 2^r with an exact r = x - n.
-    form: Format = x.form
+    form = x.form
     bound = float(form.bias + form.fraction + 2)
     x = at_least(at_most(x, bound), -bound)
     shifted = x + form.round_shift
     n = shifted - form.round_shift
     r = x - n
-    return scaled(fma(r, horner(r, coefficients.EXP2[form.kind]), 1.0), n, shifted.bits())
+    return scaled(fma(r, polynomial(r, coefficients.EXP2[form.kind]), 1.0), n, shifted.bits())
 
 
 def expm1(x: Vector) -> Vector:
@@ -104,17 +102,23 @@ def expm1(x: Vector) -> Vector:
     _, n_bits, r = reduced(inside)
     half = power_of_two(n_bits - 1)
     result = fma(half, bend(r), fma(half, r, half - 0.5))
-    return copysign(result + result, x)  # for the sign of zero
+    # Half of a subnormal number need not be a number, and -0 is to remain what it is.
+    return where(absolute(x) < 2.0 ** -(x.form.fraction + 2), x, result + result)
+
+
+def exp_sum(x: Vector) -> Sum:
+    """e^x for x <= 0, with most of its rounding error."""
+    n, n_bits, r = reduced(at_least(x, EXP_RANGE[x.form.kind][0]))
+    start = exp_minus_one(r)
+    fraction = 1.0 + start
+    error = start - (fraction - 1.0)
+    return Sum(scaled(fraction, n, n_bits), scaled(error, n, n_bits))
 
 
 def expit(x: Vector) -> Vector:
     # 1/(1 + e^-x) = e^x/(1 + e^x); the one whose exponential does not overflow.
-    n, n_bits, r = reduced(at_least(-absolute(x), EXP_RANGE[x.form.kind][0]))
-    start = exp_minus_one(r)
-    fraction = 1.0 + start
-    e = scaled(fraction, n, n_bits)
-    error = scaled(start - (fraction - 1.0), n, n_bits)
-    total = 1.0 + e
+    e, error = exp_sum(-absolute(x))
+    total, rest = exact_sum_ordered(x.splat(1.0), e)
     negative = x < 0.0
     above = Sum(where(negative, e, 1.0), where(negative, error, 0.0))
-    return rounded(quotient(above, Sum(total, e - (total - 1.0) + error)))
+    return rounded(quotient(above, Sum(total, rest + error)))

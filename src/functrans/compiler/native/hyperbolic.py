@@ -11,7 +11,7 @@ from functrans.compiler.native.vectors import (
     at_most,
     copysign,
     fma,
-    horner,
+    polynomial,
     power_of_two,
     where,
 )
@@ -38,7 +38,7 @@ def sinh(x: Vector) -> Vector:
     # An odd polynomial for small arguments, and e^u/2 - e^-u/2 for the others.
     u = absolute(x)
     z = x * x
-    small = fma(u * z, horner(z, coefficients.SINH[x.form.kind]), u)
+    small = fma(u * z, polynomial(z, coefficients.SINH[x.form.kind]), u)
     half = half_exp(u)
     result = where(u < 1.0, small, half - 0.25 / half)
     return copysign(result, x)

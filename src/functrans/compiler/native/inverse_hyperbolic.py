@@ -10,6 +10,7 @@ from functrans.compiler.native.double_double import (
     exact_sum,
     exact_sum_ordered,
     quotient,
+    rounded,
     square_root,
 )
 from functrans.compiler.native.logarithm import log_of_sum
@@ -29,7 +30,7 @@ def _log_with_root(x: Vector, sign: float) -> Vector:
     high = where(large, x, total)
     low = where(large, 0.0, rest + root.low)
     doublings = where(large, x.splat(1.0), 0.0)
-    return where(x < math.inf, log_of_sum(high, low, doublings), x)
+    return where(x < math.inf, rounded(log_of_sum(Sum(high, low), doublings)), x)
 
 
 def arcsinh(x: Vector) -> Vector:
@@ -48,6 +49,6 @@ def arctanh(x: Vector) -> Vector:
     one = x.splat(1.0)
     ratio = quotient(exact_sum_ordered(one, size), exact_sum_ordered(one, -size))
     ratio = exact_sum_ordered(ratio.high, ratio.low)
-    result = where(size < TINY[x.form.kind], size, 0.5 * log_of_sum(ratio.high, ratio.low))
+    result = where(size < TINY[x.form.kind], size, 0.5 * rounded(log_of_sum(ratio)))
     at_end = where(size.equals(1.0), x.splat(math.inf), math.nan)
     return copysign(where(size < 1.0, result, at_end), x)

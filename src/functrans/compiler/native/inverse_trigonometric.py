@@ -6,7 +6,16 @@ import math
 
 from functrans.compiler.native import coefficients
 from functrans.compiler.native.double_double import exact_sum_ordered
-from functrans.compiler.native.vectors import Vector, absolute, copysign, fma, horner, sqrt, where
+from functrans.compiler.native.vectors import (
+    Vector,
+    absolute,
+    copysign,
+    fma,
+    horner,
+    polynomial,
+    sqrt,
+    where,
+)
 
 # π/2 = high + low.
 HALF_PI = {
@@ -18,6 +27,7 @@ HALF_PI = {
 def arctan_bend(t: Vector) -> Vector:
     """arctan(t) - t for 0 <= t <= 1."""
     z = t * t
+    # Not `polynomial`: at z = 1 the even and the odd powers are larger than their sum.
     return t * z * horner(z, coefficients.ARCTAN[t.form.kind])
 
 
@@ -60,7 +70,7 @@ def _arcsin_parts(size: Vector) -> tuple[Vector, Vector, Vector]:
     large = size > 0.5
     z = where(large, fma(size, -0.5, 0.5), size * size)
     t = where(large, sqrt(z), size)
-    return large, t, t * z * horner(z, coefficients.ARCSIN[size.form.kind])
+    return large, t, t * z * polynomial(z, coefficients.ARCSIN[size.form.kind])
 
 
 def arcsin(x: Vector) -> Vector:

@@ -6,13 +6,15 @@ import math
 import struct
 
 from functrans.compiler.native import coefficients
-from functrans.compiler.native.exponential import LOG_2
+from functrans.compiler.native.double_double import Sum, exact_sum, exact_sum_ordered, rounded
+from functrans.compiler.native.exponential import LOG_2, exp_sum
 from functrans.compiler.native.vectors import (
     Format,
     Vector,
+    absolute,
     copysign,
     fma,
-    horner,
+    polynomial,
     power_of_two,
     where,
 )
@@ -60,7 +62,7 @@ def bend(f: Vector) -> tuple[Vector, Vector]:
     """s, and f - log(1 + f) = s (f - z p(z)) with z = s²."""
     s = f / (f + 2.0)
     z = s * s
-    return s, s * fma(-z, horner(z, coefficients.LOG[f.form.kind]), f)
+    return s, s * fma(-z, polynomial(z, coefficients.LOG[f.form.kind]), f)
 
 
 def on_domain(x: Vector, result: Vector) -> Vector:
@@ -76,27 +78,39 @@ def log(x: Vector) -> Vector:
     return on_domain(x, fma(exponent, high, f) + fma(exponent, low, -below))
 
 
-def log_of_sum(x: Vector, low: Vector, doublings: Vector | None = None) -> Vector:
-    """log(2^doublings (x + low)) for positive finite x, with a `low` of at most an ulp of x."""
-    exponent, f = split(x)
+def log_of_sum(x: Sum, doublings: Vector | None = None) -> Sum:
+    """log(2^doublings x) for positive finite x, as a sum that is still to be rounded."""
+    form = x.high.form
+    exponent, f = split(x.high)
     s, below = bend(f)
-    # `low` adds low/x = 2^-e low/(1 + f) to the logarithm, with 1/(1 + f) = (1 - s)/(1 + s) ≈ 1 - 2 s.
+    # x.low adds x.low/x.high = 2^-e x.low/(1 + f), with 1/(1 + f) = (1 - s)/(1 + s) ≈ 1 - 2 s.
     # 2^(1-e) is finite, or 0, for every e.
-    exponent_bits = (exponent + x.form.round_shift).bits()
-    low = low * power_of_two(1 - exponent_bits) * (0.5 - s)
+    exponent_bits = (exponent + form.round_shift).bits()
+    low = x.low * power_of_two(1 - exponent_bits) * (0.5 - s)
     if doublings is not None:
         exponent = exponent + doublings
-    long, short = LOG_2[x.form.kind]
-    return fma(exponent, long, f) + (fma(exponent, short, low) - below)
+    long, short = LOG_2[form.kind]
+    return Sum(fma(exponent, long, f), fma(exponent, short, low) - below)
 
 
 def log1p(x: Vector) -> Vector:
-    # 1 + x = total + low exactly (Knuth's sum of two numbers).
-    total = x + 1.0
-    part = total - x
-    low = (1.0 - part) + (x - (total - part))
-    result = on_domain(total, log_of_sum(total, low))
+    total = exact_sum(x, 1.0)
+    result = on_domain(total.high, rounded(log_of_sum(total)))
     return copysign(result, x)  # for the sign of zero
+
+
+def softplus(x: Vector) -> Vector:
+    # log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)
+    e, error = exp_sum(-absolute(x))
+    one_more, rest = exact_sum_ordered(x.splat(1.0), e)
+    log, low = log_of_sum(Sum(one_more, rest + error))
+    total, more = exact_sum(where(x < 0.0, 0.0, x), log)
+    return where(x < math.inf, total + (more + low), x)
+
+
+def log_expit(x: Vector) -> Vector:
+    # log(1/(1 + e^-x))
+    return -softplus(-x)
 
 
 def log_of_fraction(f: Vector) -> tuple[Vector, Vector]:

@@ -7,12 +7,11 @@ docs/native-functions.md says how exact and how fast they are.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import NamedTuple
 
 from llvmlite import ir
 
 from functrans.compiler.native import (
+    error_function,
     exponential,
     hyperbolic,
     inverse_hyperbolic,
@@ -22,40 +21,37 @@ from functrans.compiler.native import (
     roots,
     trigonometric,
 )
-from functrans.compiler.native.vectors import FORMATS, Formula, Vector, call, narrowed, widened
+from functrans.compiler.native.vectors import FORMATS, Formula, Vector
 
-
-class Entry(NamedTuple):
-    formula: Formula
-    # Whether float32 runs the formula in float32. Else it runs that of float64, and rounds.
-    narrow: bool = True
-
-
-TABLE: dict[str, Entry] = {
-    "exp": Entry(exponential.exp),
-    "exp2": Entry(exponential.exp2),
-    "expm1": Entry(exponential.expm1),
-    "expit": Entry(exponential.expit),
-    "tanh": Entry(hyperbolic.tanh),
-    "sin": Entry(trigonometric.sin),
-    "cos": Entry(trigonometric.cos),
-    "power": Entry(power.power),
-    "sinh": Entry(hyperbolic.sinh),
-    "cosh": Entry(hyperbolic.cosh),
-    "tan": Entry(trigonometric.tan),
-    "arctan": Entry(inverse_trigonometric.arctan),
-    "arctan2": Entry(inverse_trigonometric.arctan2),
-    "arcsin": Entry(inverse_trigonometric.arcsin),
-    "arccos": Entry(inverse_trigonometric.arccos),
-    "arcsinh": Entry(inverse_hyperbolic.arcsinh),
-    "arccosh": Entry(inverse_hyperbolic.arccosh),
-    "arctanh": Entry(inverse_hyperbolic.arctanh),
-    "cbrt": Entry(roots.cbrt),
-    "hypot": Entry(roots.hypot),
-    "log": Entry(logarithm.log),
-    "log1p": Entry(logarithm.log1p),
-    "log2": Entry(logarithm.log2),
-    "log10": Entry(logarithm.log10),
+TABLE: dict[str, Formula] = {
+    "exp": exponential.exp,
+    "exp2": exponential.exp2,
+    "expm1": exponential.expm1,
+    "expit": exponential.expit,
+    "log": logarithm.log,
+    "log2": logarithm.log2,
+    "log10": logarithm.log10,
+    "log1p": logarithm.log1p,
+    "softplus": logarithm.softplus,
+    "log_expit": logarithm.log_expit,
+    "power": power.power,
+    "cbrt": roots.cbrt,
+    "hypot": roots.hypot,
+    "sin": trigonometric.sin,
+    "cos": trigonometric.cos,
+    "tan": trigonometric.tan,
+    "arcsin": inverse_trigonometric.arcsin,
+    "arccos": inverse_trigonometric.arccos,
+    "arctan": inverse_trigonometric.arctan,
+    "arctan2": inverse_trigonometric.arctan2,
+    "sinh": hyperbolic.sinh,
+    "cosh": hyperbolic.cosh,
+    "tanh": hyperbolic.tanh,
+    "arcsinh": inverse_hyperbolic.arcsinh,
+    "arccosh": inverse_hyperbolic.arccosh,
+    "arctanh": inverse_hyperbolic.arctanh,
+    "erf": error_function.erf,
+    "erfc": error_function.erfc,
 }
 
 
@@ -66,7 +62,7 @@ def names() -> frozenset[str]:
 
 def arity(name: str) -> int:
     """The number of arguments of a function."""
-    return len(inspect.signature(TABLE[name].formula).parameters)
+    return len(inspect.signature(TABLE[name]).parameters)
 
 
 def function(module: ir.Module, name: str, kind: str, width: int) -> ir.Function:
@@ -92,7 +88,6 @@ def function(module: ir.Module, name: str, kind: str, width: int) -> ir.Function
     if existing is not None:
         return existing
     form = FORMATS[kind]
-    entry = TABLE[name]
     vector = ir.VectorType(form.real, width)
     made = ir.Function(module, ir.FunctionType(vector, [vector] * arity(name)), full)
     made.linkage = "internal"
@@ -100,11 +95,5 @@ def function(module: ir.Module, name: str, kind: str, width: int) -> ir.Function
     made.attributes.add("readnone")
     builder = ir.IRBuilder(made.append_basic_block("entry"))
     arguments = [Vector(builder, form, argument) for argument in made.args]
-    if kind == "f" and not entry.narrow:
-        wide = FORMATS["d"]
-        helper = function(module, name, "d", width)
-        result = narrowed(call(helper.name, [widened(x, wide) for x in arguments]), form)
-    else:
-        result = entry.formula(*arguments)
-    builder.ret(result.value)
+    builder.ret(TABLE[name](*arguments).value)
     return made

@@ -11,6 +11,7 @@ from functrans.compiler.native.double_double import (
     exact_sum_ordered,
     product,
     quotient,
+    square,
 )
 from functrans.compiler.native.exponential import LOG_2, exp, exp_of_sum
 from functrans.compiler.native.logarithm import log, split
@@ -18,15 +19,15 @@ from functrans.compiler.native.vectors import (
     FORMATS,
     Vector,
     absolute,
-    horner,
     narrowed,
+    polynomial,
     rint,
     where,
     widened,
 )
 
 # 2/3 = high + low.
-TWO_THIRDS = Sum(0.6666666666666666, 3.700743415417188e-17)
+TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 
 
 def log_sum(x: Vector) -> Sum:
@@ -35,11 +36,12 @@ def log_sum(x: Vector) -> Sum:
     zero = x.splat(0.0)
     # log(1 + f) = 2 s + s z (2/3 + z q(z)) with s = f/(2 + f) and z = s².
     s = quotient(Sum(f, zero), exact_sum_ordered(x.splat(2.0), f))
-    z = product(s, s)
+    z = square(s)
+    high, low = TWO_THIRDS
     cubic = exact_sum_ordered(
-        x.splat(TWO_THIRDS.high), z.high * horner(z.high, coefficients.LOG_FINE["d"])
+        x.splat(high), z.high * polynomial(z.high, coefficients.LOG_FINE["d"])
     )
-    cubic = Sum(cubic.high, cubic.low + TWO_THIRDS.low)
+    cubic = Sum(cubic.high, cubic.low + low)
     bend = product(s, product(z, cubic))
     fraction, error = exact_sum_ordered(s.high + s.high, bend.high)
     high, low = LOG_2["d"]

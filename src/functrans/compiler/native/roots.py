@@ -19,12 +19,14 @@ from functrans.compiler.native.vectors import (
     absolute,
     copysign,
     fma,
-    horner,
+    polynomial,
     power_of_two,
     where,
 )
 
 CUBE_ROOT_2 = 1.2599210498948732
+# Beyond 2^±(first) the squares of two numbers need a factor of 2^∓(second).
+RESCALING = {"d": (450, 600), "f": (50, 90)}
 
 
 def cbrt(x: Vector) -> Vector:
@@ -36,7 +38,7 @@ def cbrt(x: Vector) -> Vector:
     factor = where(j > 0.0, x.splat(2.0), where(j < 0.0, x.splat(0.5), 1.0))
     a = (1.0 + f) * factor
     first = where(j > 0.0, x.splat(CUBE_ROOT_2), where(j < 0.0, x.splat(1 / CUBE_ROOT_2), 1.0))
-    y = first * horner(f, coefficients.CBRT[x.form.kind])
+    y = first * polynomial(f, coefficients.CBRT[x.form.kind])
     # Newton's step y - (y³ - a)/(3 y²), which doubles the digits, with an exact y³.
     square = exact_product(y, y)
     cube = product(square, Sum(y, x.splat(0.0)))
@@ -50,12 +52,10 @@ def hypot(x: Vector, y: Vector) -> Vector:
     x, y = absolute(x), absolute(y)
     swapped = y > x
     long, short = where(swapped, y, x), where(swapped, x, y)
-    # Powers of two keep the squares from overflow and underflow.
-    half = (x.form.bias + 1) // 2
-    much, little = 2.0 ** (half - 10), 2.0 ** -(half - 10)
-    up, down = 2.0 ** (half + 90 if x.form.kind == "d" else half + 20), 2.0 ** -(half + 10)
-    scale = where(long > much, x.splat(down), where(long < little, x.splat(up), 1.0))
-    back = where(long > much, x.splat(1 / down), where(long < little, x.splat(1 / up), 1.0))
+    limit, power = (2.0**exponent for exponent in RESCALING[x.form.kind])
+    large, small = long > limit, long < 1 / limit
+    scale = where(large, x.splat(1 / power), where(small, x.splat(power), 1.0))
+    back = where(large, x.splat(power), where(small, x.splat(1 / power), 1.0))
     first = exact_product(long * scale, long * scale)
     second = exact_product(short * scale, short * scale)
     total, error = exact_sum_ordered(first.high, second.high)

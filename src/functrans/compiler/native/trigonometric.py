@@ -15,8 +15,8 @@ from functrans.compiler.native.vectors import (
     Vector,
     absolute,
     fma,
-    horner,
     lane_by_lane,
+    polynomial,
     where,
 )
 
@@ -42,12 +42,12 @@ def waves(r: Sum) -> tuple[Sum, Sum]:
     """sin(r) and cos(r) for |r| <= π/4."""
     kind = r.high.form.kind
     z = r.high * r.high
-    cubic = fma(r.high * z, horner(z, coefficients.SIN_QUARTER[kind]), r.low)
+    cubic = fma(r.high * z, polynomial(z, coefficients.SIN_QUARTER[kind]), r.low)
     sine = exact_sum_ordered(r.high, cubic)
     # 1 - z/2 with its rounding error, and the terms of higher order with that of r.low.
     half = z * 0.5
     start = 1.0 - half
-    rest = fma(z * z, horner(z, coefficients.COS_QUARTER[kind]), -(r.high * r.low))
+    rest = fma(z * z, polynomial(z, coefficients.COS_QUARTER[kind]), -(r.high * r.low))
     cosine = exact_sum_ordered(start, ((1.0 - start) - half) + rest)
     return sine, cosine
 
@@ -61,12 +61,12 @@ def quadrant(size: Vector) -> tuple[Vector, Sum]:
 
 def top_bit(bits: Vector, place: int) -> Vector:
     """The bit at this place moved to that of the sign."""
-    return bits << (bits.form.integer.width - 1 - place)
+    return bits << (bits.form.bits - 1 - place)
 
 
 def flipped(x: Vector, bits: Vector) -> Vector:
     """x with another sign where the highest of the bits is set."""
-    sign = -1 << (x.form.integer.width - 1)
+    sign = -1 << (x.form.bits - 1)
     return (x.bits() ^ (bits & sign)).real()
 
 

@@ -6,8 +6,10 @@ operands become constants in all lanes. Which formulas there are is the subject 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from llvmlite import ir
 
@@ -22,6 +24,10 @@ class Format:
     fraction: int  # bits of the fraction, so that 2**-fraction is the ulp of 1
     bias: int  # the exponent of 1.0 in its bits
     libm: str  # how the C library marks its functions of this kind
+
+    @property
+    def bits(self) -> int:
+        return int(self.integer.width)
 
     @property
     def one(self) -> int:
@@ -44,6 +50,12 @@ FORMATS = {
 }
 
 
+@lru_cache(maxsize=4096)
+def constant(kind: ir.VectorType, number: float, sign: float) -> ir.Constant:
+    """A number in all lanes. It is kept, as its text is slow to make; the sign tells 0.0 from -0.0."""
+    return ir.Constant(kind, [ir.Constant(kind.element, number)] * kind.count)
+
+
 class Vector:
     """A vector of floats, of integers as wide as the floats, or of truth values."""
 
@@ -62,8 +74,7 @@ class Vector:
         """The value of an operand; a number becomes a constant of this vector's type."""
         if isinstance(operand, Vector):
             return operand.value
-        kind = self.value.type
-        return ir.Constant(kind, [ir.Constant(kind.element, operand)] * kind.count)
+        return constant(self.value.type, operand, math.copysign(1.0, operand))
 
     def splat(self, number: float) -> Vector:
         """A constant of this vector's type."""
@@ -162,6 +173,10 @@ class Vector:
         return self.like(self.builder.bitcast(self.value, kind))
 
 
+# What a file by subject defines: vectors of one type to a vector of that type.
+Formula = Callable[..., Vector]
+
+
 def where(condition: Vector, x: Vector | float, y: Vector | float) -> Vector:
     """x in the lanes where the condition holds, y in the others; one of them is a vector."""
     model = x if isinstance(x, Vector) else y
@@ -170,21 +185,14 @@ def where(condition: Vector, x: Vector | float, y: Vector | float) -> Vector:
 
 
 def intrinsic(name: str, *operands: Vector) -> Vector:
-    """LLVM's own function `name` of vectors of one type."""
+    """LLVM's own function `name` of vectors of one type, declared on first use."""
     first = operands[0]
-    kind = first.value.type
-    full = f"llvm.{name}.v{kind.count}f{first.form.integer.width}"
-    return call(full, operands)
-
-
-def call(name: str, operands: Sequence[Vector]) -> Vector:
-    """A function of vectors of one type that returns such a vector, declared on first use."""
-    builder = operands[0].builder
-    kind = operands[0].value.type
-    callee = builder.module.globals.get(name)
+    module, kind = first.builder.module, first.value.type
+    full = f"llvm.{name}.v{kind.count}f{first.form.bits}"
+    callee = module.globals.get(full)
     if callee is None:
-        callee = ir.Function(builder.module, ir.FunctionType(kind, [kind] * len(operands)), name)
-    return operands[0].like(builder.call(callee, [operand.value for operand in operands]))
+        callee = ir.Function(module, ir.FunctionType(kind, [kind] * len(operands)), full)
+    return first.like(first.builder.call(callee, [operand.value for operand in operands]))
 
 
 def _vector(operand: Vector | float, model: Vector) -> Vector:
@@ -213,10 +221,6 @@ def rint(x: Vector) -> Vector:
     return intrinsic("rint", x)
 
 
-def floor(x: Vector) -> Vector:
-    return intrinsic("floor", x)
-
-
 def at_most(x: Vector, bound: Vector | float) -> Vector:
     """The smaller of x and the bound, and nan where x is nan."""
     return where(x > bound, bound, x)
@@ -236,6 +240,14 @@ def horner(x: Vector, coefficients: Sequence[float]) -> Vector:
     return total
 
 
+def polynomial(x: Vector, coefficients: Sequence[float]) -> Vector:
+    """As `horner`; long ones are split into even and odd powers, which a processor runs side by side."""
+    if len(coefficients) < 8:
+        return horner(x, coefficients)
+    z = x * x
+    return fma(horner(z, coefficients[1::2]), x, horner(z, coefficients[::2]))
+
+
 def power_of_two(exponent_bits: Vector) -> Vector:
     """2**n, where n is the low bits of an integer vector and 2**n a normal number."""
     form = exponent_bits.form
@@ -243,9 +255,10 @@ def power_of_two(exponent_bits: Vector) -> Vector:
 
 
 def lane_by_lane(where_slow: Vector, x: Vector, fast: Vector, name: str) -> Vector:
-    """`fast`, unless the condition holds in some lane: then the C function `name` of every lane of x.
+    """`fast`, but the C function `name` of x in the lanes where the condition holds.
 
-    For arguments so rare that vector code for them would only cost time.
+    For arguments so rare that vector code for them would only cost time. If the condition holds
+    somewhere, a loop calls the C function for every lane.
     """
     builder = x.builder
     module = builder.module
@@ -270,6 +283,7 @@ def lane_by_lane(where_slow: Vector, x: Vector, fast: Vector, name: str) -> Vect
     so_far = builder.phi(kind)
     one = builder.call(scalar, [builder.extract_element(x.value, lane)])
     filled = builder.insert_element(so_far, one, lane)
+    mixed = builder.select(where_slow.value, filled, fast.value)
     following = builder.add(lane, ir.Constant(index, 1))
     lane.add_incoming(ir.Constant(index, 0), start)
     lane.add_incoming(following, loop)
@@ -281,7 +295,7 @@ def lane_by_lane(where_slow: Vector, x: Vector, fast: Vector, name: str) -> Vect
     builder.position_at_end(done)
     result = builder.phi(kind)
     result.add_incoming(fast.value, start)
-    result.add_incoming(filled, loop)
+    result.add_incoming(mixed, loop)
     return x.like(result)
 
 
@@ -295,6 +309,3 @@ def narrowed(x: Vector, narrow: Format) -> Vector:
     """The floats of x, rounded to a narrower format."""
     kind = ir.VectorType(narrow.real, x.value.type.count)
     return Vector(x.builder, narrow, x.builder.fptrunc(x.value, kind))
-
-
-Formula = Callable[..., Vector]
