@@ -9,6 +9,7 @@ the code, and puts the results into their containers. If not, it hands everythin
 from __future__ import annotations
 
 import ctypes
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,7 @@ class Context:
 
 
 def _numpy_function(place: int) -> int:
-    from numpy._core import _multiarray_umath
-
-    capsule = _multiarray_umath._ARRAY_API
+    capsule = import_module("numpy._core._multiarray_umath")._ARRAY_API
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = get(capsule, None)

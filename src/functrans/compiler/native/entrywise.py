@@ -167,6 +167,15 @@ def _heaviside(lanes: Lanes, kind: Kind, x: str, y: str) -> str:
     return lanes.select(lanes.op("fcmp uno", kind, x, x), kind, x, step)
 
 
+def _logaddexp(lanes: Lanes, kind: Kind, x: str, y: str) -> str:
+    """max(x, y) + log(1 + exp(-|x - y|)); of equal infinities the difference is 0."""
+    apart = lanes.op("fneg", kind, lanes.intrinsic("fabs", kind, lanes.op("fsub", kind, x, y)))
+    apart = lanes.select(lanes.op("fcmp oeq", kind, x, y), kind, _zero(kind), apart)
+    return lanes.op(
+        "fadd", kind, _larger(lanes, kind, x, y), lanes.function("softplus", kind, apart)
+    )
+
+
 # Rules whose operands are converted to the dtype of the result.
 ARITHMETIC: dict[str, Rule] = {
     "add": _either("fadd", "add"),
@@ -204,9 +213,11 @@ FLOATING: dict[str, Rule] = {
     "rint": _intrinsic("rint"),
     "copysign": _intrinsic("copysign"),
     "heaviside": _heaviside,
+    "logaddexp": _logaddexp,
     "deg2rad": lambda lanes, kind, x: lanes.op("fmul", kind, x, lanes.constant(np.pi / 180, kind)),
     "rad2deg": lambda lanes, kind, x: lanes.op("fmul", kind, x, lanes.constant(180 / np.pi, kind)),
-} | {name: _function(name) for name in mathematics.names()}
+}
+FLOATING.update({name: _function(name) for name in mathematics.names()})
 FLOATING["float_power"] = FLOATING["power"]
 # Rules whose operands are converted to one kind, and whose result is true or false.
 COMPARISONS: dict[str, Rule] = {

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functrans.compiler.native.entrywise import Lanes, emit, operand_kinds
-from functrans.compiler.native.kinds import BOOL, Kind, kind_of, literal
-from functrans.compiler.native.plan import Item, Kernel, Value
+from functrans.compiler.native.kinds import Kind, kind_of, literal
+from functrans.compiler.native.plan import Kernel, Value
 from functrans.compiler.native.views import View
 from functrans.compiler.native.writer import FunctionWriter
 from functrans.graph.graph import Variable
@@ -105,9 +105,31 @@ class KernelWriter:
     def is_parallel(self) -> bool:
         """Whether parts of the outermost loop can run at the same time."""
         return not any(
-            item.action == "reduce" and not self.loops[0].strides[target]
+            item.action == "accumulate"
+            or (item.action == "reduce" and not self.loops[0].strides[target])
             for item, target in zip(self.items, self.targets, strict=True)
         )
+
+    @property
+    def is_total(self) -> bool:
+        """Whether they can if each part has its own place for the totals of all entries."""
+        return len(self.loops) == 1 and not any(i.action == "accumulate" for i in self.items)
+
+    @property
+    def totals(self) -> list[int]:
+        """The items that reduce all of the one loop."""
+        return [k for k, i in enumerate(self.items) if i.action == "reduce" and self.is_total]
+
+    @property
+    def round(self) -> int:
+        """How many entries one round of the innermost loop takes."""
+        return self.width * self._unroll(self.inner.length)
+
+    @property
+    def rounds(self) -> int:
+        """How many times a point was written out."""
+        rest = self.inner.length % self.round
+        return self._unroll(self.inner.length) + -(-rest // self.width)
 
     def reduces_inside(self, target: int) -> bool:
         """Whether the innermost loop is one of those that a reduction adds up."""
@@ -122,7 +144,7 @@ class KernelWriter:
                 name = item.equation.primitive.name if item.equation else "sum"
                 self.fills.append((target, identity(name, self.accesses[target].view.buffer.kind)))
         self.writer.start("entry")
-        self._nest(0, {})
+        self._nest(0)
         self.writer.do("ret void")
         return "\n".join(self.writer.lines)
 
@@ -133,7 +155,7 @@ class KernelWriter:
             loop.strides[target] or loop.length == 1 for loop in outer
         )
 
-    def _nest(self, depth: int, known: dict[Variable, str]) -> None:
+    def _nest(self, depth: int) -> None:
         if depth == len(self.loops) - 1:
             self._innermost(depth)
             return
@@ -149,7 +171,7 @@ class KernelWriter:
             self._offset(k, index, loop.strides[k]) if loop.strides[k] else pointer
             for k, pointer in enumerate(saved)
         ]
-        self._nest(depth + 1, known)
+        self._nest(depth + 1)
         self.pointers = saved
         writer.do(f"{following} = add i64 {index}, 1")
         more = writer.op(f"icmp slt i64 {following}, {stop}")
@@ -215,16 +237,13 @@ class KernelWriter:
         """Whole vectors from `start` to `stop`; returns what the reductions have come to."""
         writer = self.writer
         step = self.width * unroll
-        if self.kernel_is_split(start):
+        if start == "%lo":
             stop = writer.call("i64", "llvm.smin.i64", [("i64", stop), ("i64", str(count))])
         blocked = any(self._compensates(k) for k in sums) and count > _BLOCK * step
         if not blocked:
             initial = {k: [self._identity(lanes, k)] * unroll for k in sums}
             return self._plain_loop(lanes, standing, initial, start, stop, unroll)
         return self._blocked_loop(lanes, standing, sums, start, stop, unroll)
-
-    def kernel_is_split(self, start: str) -> bool:
-        return start == "%lo"
 
     def _plain_loop(
         self,
@@ -251,7 +270,7 @@ class KernelWriter:
             found = self._point(lanes, standing, at, self.width)
             carried = {
                 k: [
-                    self._combine(lanes, k, old, found[k]) if j == part else old
+                    self.combine(lanes, k, old, found[k]) if j == part else old
                     for j, old in enumerate(olds)
                 ]
                 for k, olds in carried.items()
@@ -301,7 +320,7 @@ class KernelWriter:
             if self._compensates(k):
                 carried[k] = self._add_exactly(lanes, self._kind(k), total, lost, value)
             else:
-                carried[k] = (self._combine(lanes, k, total, value), lost)
+                carried[k] = (self.combine(lanes, k, total, value), lost)
         end = writer.block
         writer.jump(head)
         phis = [f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{end} ]"]
@@ -355,7 +374,7 @@ class KernelWriter:
                 value = found[k]
                 if count < self.width:
                     value = self._only_first(lanes, k, value, count)
-                new[k][0] = self._combine(lanes, k, new[k][0], value)
+                new[k][0] = self.combine(lanes, k, new[k][0], value)
         if split:
             end = writer.block
             writer.jump(done)
@@ -413,7 +432,7 @@ class KernelWriter:
                     found[k] = value
                 else:
                     old = self._load(lanes, target, index, count)
-                    self._store(lanes, target, index, count, self._combine(lanes, k, old, value))
+                    self._store(lanes, target, index, count, self.combine(lanes, k, old, value))
         return found
 
     # Memory.
@@ -492,7 +511,7 @@ class KernelWriter:
     def _name(self, k: int) -> str:
         equation = self.items[k].equation
         assert equation is not None
-        return equation.primitive.name
+        return str(equation.primitive.name)
 
     def _compensates(self, k: int) -> bool:
         return self._name(k) in ("sum", "mean") and self._kind(k).is_float
@@ -500,7 +519,7 @@ class KernelWriter:
     def _identity(self, lanes: Lanes, k: int) -> str:
         return lanes.constant(identity(self._name(k), self._kind(k)), self._kind(k))
 
-    def _combine(self, lanes: Lanes, k: int, old: str, value: str) -> str:
+    def combine(self, lanes: Lanes, k: int, old: str, value: str) -> str:
         rule, kind = _REDUCTIONS[self._name(k)], self._kind(k)
         name = rule.real if kind.is_float else rule.integer
         if name in ("maximum", "minimum", "smax", "smin"):
@@ -510,7 +529,7 @@ class KernelWriter:
     def _together(self, lanes: Lanes, k: int, parts: list[str]) -> str:
         total = parts[0]
         for part in parts[1:]:
-            total = self._combine(lanes, k, total, part)
+            total = self.combine(lanes, k, total, part)
         return total
 
     def _flush(self, lanes: Lanes, k: int, parts: list[str]) -> None:
@@ -538,7 +557,7 @@ class KernelWriter:
                 writer.op(f"insertelement {one.type(kind)} poison, {kind.register} {v}, i32 0")
                 for v in (old, value)
             ]
-            new = self._combine(one, k, *packed)
+            new = self.combine(one, k, *packed)
             value = writer.op(f"extractelement {one.type(kind)} {new}, i32 0")
         if kind.is_bool:
             value = writer.op(f"zext i1 {value} to i8")
@@ -572,6 +591,3 @@ def _order(loops: list[Loop], writer: KernelWriter) -> list[Loop]:
 
     best = min(range(len(loops)), key=lambda k: (cost(loops[k]), -k))
     return loops[:best] + loops[best + 1 :] + [loops[best]]
-
-
-__all__ = ["BOOL", "Item", "KernelWriter", "identity"]

@@ -11,6 +11,13 @@ from functrans.compiler.native.loops import KernelWriter
 from functrans.compiler.native.memory import place
 from functrans.compiler.native.plan import Kernel, Plan
 from functrans.compiler.native.products import Product, ProductWriter, find_blas
+from functrans.compiler.native.threads import (
+    combine_cells,
+    parts_of,
+    private_cells,
+    run_in_threads,
+    task,
+)
 from functrans.compiler.native.views import View
 from functrans.compiler.native.writer import FunctionWriter
 
@@ -31,6 +38,7 @@ class Module:
         self.functions: set[tuple[str, str, int]] = set()
         self.kernels: dict[str, str] = {}  # the text of each kernel -> its name
         self.fills: set[Kind] = set()
+        self.tasks: dict[str, str] = {}  # of kernels that run on several threads
         self.work = 0
         body = self._body()
         graph = plan.graph
@@ -54,7 +62,8 @@ class Module:
             vector_functions(frozenset(self.functions)) if self.functions else "",
             *sorted(self._undeclared(vector_functions(frozenset(self.functions)))),
             *(f"define internal void @{name}{text}" for text, name in self.kernels.items()),
-            *(_fill_function(kind) for kind in sorted(self.fills)),
+            *self.tasks.values(),
+            *(_fill_function(kind) for kind in self.fills),
             body,
             entry_text,
         ]
@@ -72,7 +81,7 @@ class Module:
     def _body(self) -> str:
         """The functions that run all steps; `body` returns 1 if there is no memory."""
         self.offsets, size = place(self.plan)
-        parts = []
+        parts: list[str] = []
         for start in range(0, len(self.plan.steps), _STEPS):
             steps = self.plan.steps[start : start + _STEPS]
             parts.append(self._part(f"part{len(parts)}", steps))
@@ -159,8 +168,20 @@ class Module:
                 f"call void @fill_{buffer.kind.memory}(ptr {pointers[access]}, i64 {buffer.size}, "
                 f"{buffer.kind.memory} {number})"
             )
-        arguments = [*(f"ptr {p}" for p in pointers), "i64 0", f"i64 {loops.loops[0].length}"]
-        writer.do(f"call void @{name}({', '.join(arguments)})")
+        parts = parts_of(loops)
+        if len(parts) == 1:
+            arguments = [*(f"ptr {p}" for p in pointers), "i64 0", f"i64 {parts[0][1]}"]
+            writer.do(f"call void @{name}({', '.join(arguments)})")
+            return
+        self.tasks[name] = task(name, len(pointers))
+        tables = [list(pointers) for _ in parts]
+        cells = {item: private_cells(writer, len(parts)) for item in loops.totals}
+        for item, places in cells.items():
+            for table, place_of_part in zip(tables, places, strict=True):
+                table[loops.targets[item]] = place_of_part
+        run_in_threads(writer, name, tables, parts)
+        for item, places in cells.items():
+            combine_cells(writer, loops, item, places, pointers[loops.targets[item]])
 
     def _call_product(self, writer: FunctionWriter, product: Product) -> None:
         blas = find_blas()

@@ -8,12 +8,14 @@ their argument, and matrix products are steps of their own.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container
 from math import prod
 from typing import Any, NamedTuple
 
+from functrans.compiler.native import mathematics
 from functrans.compiler.native.entrywise import operand_kinds
 from functrans.compiler.native.kinds import kind_of
 from functrans.compiler.native.products import (
@@ -45,7 +47,8 @@ _WRITERS = frozenset({"concatenate", "scatter", "scatter_sum", "update"})
 
 def is_native(equation: Equation, constants: Container[Variable] = ()) -> bool:
     """Whether an equation can be a part of native code."""
-    if equation.primitive.outputs or not is_ours(equation.primitive):
+    primitive = equation.primitive
+    if primitive.outputs or not (is_ours(primitive) or _is_scipys(primitive)):
         return False
     variables = (*equation.inputs, *equation.outputs)
     if any(v.spec.weak and v.spec.dtype.kind == "i" and v not in constants for v in variables):
@@ -69,6 +72,14 @@ def is_native(equation: Equation, constants: Container[Variable] = ()) -> bool:
             return False
         return find_blas() is not None
     return operand_kinds(equation) is not None
+
+
+def _is_scipys(primitive: Any) -> bool:
+    """Whether a primitive is a function of SciPy for which there is vector code."""
+    name = primitive.name
+    return name in mathematics.names() and primitive.impl is getattr(
+        sys.modules.get("scipy.special"), name, None
+    )
 
 
 class Item(NamedTuple):

@@ -228,7 +228,7 @@ class ProductWriter:
             self._load(row, part * lanes * right.strides[-1], lanes) for part in range(parts)
         ]
         start = self._moved(a, index, left.strides[-1])
-        new = []
+        new: list[str] = []
         for i in range(height):
             pointer = self._at(start, i * left.strides[-2])
             entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")

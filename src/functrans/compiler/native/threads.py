@@ -1,0 +1,126 @@
+"""Large loops on several threads: each runs the kernel on a part of its outermost loop."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from functrans.compiler.native.entrywise import Lanes
+from functrans.compiler.native.loops import KernelWriter
+from functrans.compiler.native.writer import FunctionWriter
+
+# Starting a thread and waiting for it takes some 30 microseconds, so a loop must take several times
+# as long. Times are estimates, in nanoseconds for each entry.
+_WORTH = 200e3
+_OPERATION, _FUNCTION, _BYTE = 0.15, 1.5, 0.06
+
+
+@cache
+def thread_count() -> int:
+    """How many threads a loop may use: FUNCTRANS_NUM_THREADS, or the processors there are for us."""
+    if os.name != "posix":
+        return 1
+    wanted = os.environ.get("FUNCTRANS_NUM_THREADS", "")
+    if wanted.isdigit() and int(wanted):
+        return min(int(wanted), 64)
+    available = getattr(os, "sched_getaffinity", None)
+    return min(len(available(0)) if available else os.cpu_count() or 1, 64)
+
+
+def parts_of(loops: KernelWriter) -> list[tuple[int, int]]:
+    """The parts of the outermost loop, one for each thread; a single one if more are not worth it."""
+    length = loops.loops[0].length
+    count = min(thread_count(), length)
+    if count < 2 or _nanoseconds(loops) < _WORTH or not (loops.is_parallel or loops.is_total):
+        return [(0, length)]
+    step = loops.round if len(loops.loops) == 1 else 1
+    size = -(-length // (count * step)) * step
+    return [(start, min(start + size, length)) for start in range(0, length, size)]
+
+
+def _nanoseconds(loops: KernelWriter) -> float:
+    points = 1
+    for loop in loops.loops:
+        points *= loop.length
+    operations = sum(item.action == "compute" for item in loops.items)
+    functions = sum(line.count("@ft_") for line in loops.writer.lines) / max(loops.rounds, 1)
+    moved = sum(
+        access.view.buffer.kind.size
+        for k, access in enumerate(loops.accesses)
+        if loops.inner.strides[k]
+    )
+    return points * (_OPERATION * operations + _FUNCTION * functions + _BYTE * moved)
+
+
+def task(name: str, count: int) -> str:
+    """The function that a thread begins with; its argument is a table of the kernel's arguments."""
+    lines, arguments = [], []
+    for k in range(count + 2):
+        kind = "ptr" if k < count else "i64"
+        lines.append(f"  %a{k} = getelementptr i64, ptr %table, i64 {k}")
+        lines.append(f"  %v{k} = load {kind}, ptr %a{k}")
+        arguments.append(f"{kind} %v{k}")
+    body = "\n".join(lines)
+    call = f"  call void @{name}({', '.join(arguments)})\n  ret ptr null"
+    return f"define internal ptr @{name}_task(ptr %table) {{\nentry:\n{body}\n{call}\n}}"
+
+
+def run_in_threads(
+    writer: FunctionWriter, name: str, pointers: list[list[str]], parts: list[tuple[int, int]]
+) -> None:
+    """Start a thread for every part but the first, run that one here, and wait for the others.
+
+    `pointers` has an entry for each part.
+    """
+    started = []
+    tables = []
+    for number, (start, stop) in enumerate(parts):
+        values = [("ptr", p) for p in pointers[number]] + [("i64", str(start)), ("i64", str(stop))]
+        table = writer.op(f"alloca i64, i64 {len(values)}")
+        tables.append(table)
+        for k, (kind, value) in enumerate(values):
+            slot = writer.op(f"getelementptr i64, ptr {table}, i64 {k}")
+            writer.do(f"store {kind} {value}, ptr {slot}")
+    for table in tables[1:]:
+        thread = writer.op("alloca i64")
+        failed = writer.call(
+            "i32",
+            "pthread_create",
+            [("ptr", thread), ("ptr", "null"), ("ptr", f"@{name}_task"), ("ptr", table)],
+        )
+        started.append((thread, failed, table))
+    writer.op(f"call ptr @{name}_task(ptr {tables[0]})")
+    for thread, failed, table in started:
+        good, bad, further = writer.label(), writer.label(), writer.label()
+        writer.branch(writer.op(f"icmp eq i32 {failed}, 0"), good, bad)
+        writer.start(good)
+        handle = writer.op(f"load i64, ptr {thread}")
+        writer.call("i32", "pthread_join", [("i64", handle), ("ptr", "null")])
+        writer.jump(further)
+        writer.start(bad)  # no thread is to be had: do its work here
+        writer.op(f"call ptr @{name}_task(ptr {table})")
+        writer.jump(further)
+        writer.start(further)
+
+
+def private_cells(writer: FunctionWriter, count: int) -> list[str]:
+    """A place for the total of each thread, apart from those of the others."""
+    cells = writer.op(f"alloca [64 x i8], i64 {count}, align 64")
+    return [writer.op(f"getelementptr [64 x i8], ptr {cells}, i64 {k}") for k in range(count)]
+
+
+def combine_cells(
+    writer: FunctionWriter, loops: KernelWriter, item: int, cells: list[str], target: str
+) -> None:
+    """Put the totals of all threads together."""
+    kind = loops.accesses[loops.targets[item]].view.buffer.kind
+    lanes = Lanes(writer, 1)
+    vector, total = f"<1 x {kind.memory}>", ""
+    for cell in cells:
+        value = writer.op(f"load {vector}, ptr {cell}, align {kind.size}")
+        if kind.is_bool:
+            value = writer.op(f"trunc {vector} {value} to <1 x i1>")
+        total = loops.combine(lanes, item, total, value) if total else value
+    if kind.is_bool:
+        total = writer.op(f"zext <1 x i1> {total} to {vector}")
+    writer.do(f"store {vector} {total}, ptr {target}, align {kind.size}")
