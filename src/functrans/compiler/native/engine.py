@@ -46,21 +46,6 @@ def vector_bytes() -> int:
     return 32 if features.get("avx2") and features.get("fma") else 16
 
 
-_functions: dict[frozenset[tuple[str, str, int]], str] = {}
-
-
-def vector_functions(wanted: frozenset[tuple[str, str, int]]) -> str:
-    """The text of some vector functions; what they have in common is there once."""
-    if wanted not in _functions:
-        module = ir.Module("functions")
-        for name, letter, width in sorted(wanted):
-            mathematics.function(module, name, letter, width)
-        lines = str(module).splitlines()
-        kept = [line for line in lines if not line.startswith(("target ", ";", "source_"))]
-        _functions[wanted] = "\n".join(kept)
-    return _functions[wanted]
-
-
 def object_code(text: str) -> bytes:
     """The machine code of a module, as an object file."""
     with _lock:
@@ -83,3 +68,18 @@ class Code:
         with _lock:
             engine = self._engine
             return int(engine.get_function_address(name) or engine.get_global_value_address(name))
+
+
+_functions: dict[tuple[str, str, int], Code] = {}
+
+
+def provide(name: str, letter: str, width: int) -> None:
+    """See that modules find a vector function; it is compiled once in a process."""
+    key = (name, letter, width)
+    with _lock:
+        if key not in _functions:
+            module = ir.Module("function")
+            function = mathematics.function(module, name, letter, width)
+            function.linkage = "external"
+            _functions[key] = code = Code(object_code(str(module)))
+            llvm.add_symbol(function.name, code.address(function.name))

@@ -44,8 +44,8 @@ class Lanes:
         """A call of a vector function."""
         self.writer.functions.add((name, kind.letter, self.width))
         vector = self.type(kind)
-        operands = ", ".join(f"{vector} {arg}" for arg in args)
-        return self.writer.op(f"call {vector} @ft_{name}_{kind.letter}x{self.width}({operands})")
+        full = f"ft_{name}_{kind.letter}x{self.width}"
+        return self.writer.call(vector, full, [(vector, arg) for arg in args])
 
     def select(self, mask: str, kind: Kind, yes: str, no: str) -> str:
         vector = self.type(kind)

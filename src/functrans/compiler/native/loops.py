@@ -218,11 +218,16 @@ class KernelWriter:
             self._flush(lanes, k, totals[k])
 
     def _unroll(self, length: int) -> int:
+        """How many vectors one round takes: several if it is a sum that would wait for itself."""
         work = sum(item.action == "compute" for item in self.items)
-        heavy = 1 if work > 12 else 2 if work > 5 else 4
-        while heavy > 1 and length < 2 * heavy * self.width:
-            heavy //= 2
-        return heavy
+        sums = any(
+            item.action == "reduce" and self.reduces_inside(target)
+            for item, target in zip(self.items, self.targets, strict=True)
+        )
+        count = 4 if sums and work < 4 else 1
+        while count > 1 and length < 4 * count * self.width:
+            count //= 2
+        return count
 
     def _vector_loop(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from functrans.compiler.native.engine import vector_bytes, vector_functions
+from functrans.compiler.native.engine import provide, vector_bytes
 from functrans.compiler.native.entry import Context, EntryWriter
 from functrans.compiler.native.kinds import Kind, literal
 from functrans.compiler.native.loops import KernelWriter
@@ -52,6 +52,8 @@ class Module:
         )
         entry_text = entry.write()
         self._collect(entry.writer)
+        for function in self.functions:
+            provide(*function)
         parts = [
             f"@context = global [{max(len(self.context.addresses), 1)} x ptr] zeroinitializer",
             *(
@@ -59,8 +61,7 @@ class Module:
                 for (kind, value), name in self.numbers.items()
             ),
             *entry.globals,
-            vector_functions(frozenset(self.functions)) if self.functions else "",
-            *sorted(self._undeclared(vector_functions(frozenset(self.functions)))),
+            *sorted(self.declarations),
             *(f"define internal void @{name}{text}" for text, name in self.kernels.items()),
             *self.tasks.values(),
             *(_fill_function(kind) for kind in self.fills),
@@ -68,10 +69,6 @@ class Module:
             entry_text,
         ]
         self.text = "\n\n".join(part for part in parts if part)
-
-    def _undeclared(self, functions: str) -> set[str]:
-        """The declarations that the vector functions do not bring themselves."""
-        return {d for d in self.declarations if f"@{_name(d)}(" not in functions.replace('"', "")}
 
     def _collect(self, writer: FunctionWriter) -> None:
         self.declarations |= writer.declarations
@@ -194,10 +191,6 @@ class Module:
         self.work += product.out.size * product.a.shape[-1]
         arguments = ", ".join(f"ptr {self._pointer(writer, view)}" for view in matrices.product)
         writer.do(f"call void @{name}({arguments})")
-
-
-def _name(declaration: str) -> str:
-    return declaration.split("@")[1].split("(")[0]
 
 
 def _fill_function(kind: Kind) -> str:
