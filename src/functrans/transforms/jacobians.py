@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
+from functrans.core.dispatch import running_interpreters
 from functrans.core.shapes import dtype_of, shape_of
+from functrans.interpreters.stage import Stage
 from functrans.transforms.arguments import (
     check_callable,
     check_inexact,
@@ -60,6 +62,8 @@ def _rows_at_a_time(chunk_size: int | None, rows: int, width: int) -> int | None
     """
     if chunk_size is not None or rows * width <= 8 * _BLOCK:
         return chunk_size
+    if any(isinstance(interpreter, Stage) for interpreter in running_interpreters()):
+        return None  # what is compiled keeps its work in cache by itself
     return max(_BLOCK // max(width, 1), 8)
 
 

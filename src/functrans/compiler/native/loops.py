@@ -105,10 +105,15 @@ class KernelWriter:
     def is_parallel(self) -> bool:
         """Whether parts of the outermost loop can run at the same time."""
         return not any(
-            item.action == "accumulate"
+            (item.action == "accumulate" and self._overlaps(target))
             or (item.action == "reduce" and not self.loops[0].strides[target])
             for item, target in zip(self.items, self.targets, strict=True)
         )
+
+    def _overlaps(self, access: int) -> bool:
+        """Whether two rounds of the outermost loop may touch the same entry."""
+        inside = sum((loop.length - 1) * abs(loop.strides[access]) for loop in self.loops[1:])
+        return inside >= abs(self.loops[0].strides[access])
 
     @property
     def is_total(self) -> bool:
@@ -184,8 +189,13 @@ class KernelWriter:
     def _offset(self, k: int, index: str, stride: int) -> str:
         writer = self.writer
         distance = index if stride == 1 else writer.op(f"mul i64 {index}, {stride}")
+        if self.is_identity(k):
+            return writer.op(f"add i64 {self.pointers[k]}, {distance}")
         kind = self.accesses[k].view.buffer.kind
         return writer.op(f"getelementptr {kind.memory}, ptr {self.pointers[k]}, i64 {distance}")
+
+    def is_identity(self, access: int) -> bool:
+        return self.accesses[access].view.buffer.role == "identity"
 
     # The innermost loop: whole vectors, then what is left.
 
@@ -456,6 +466,8 @@ class KernelWriter:
 
     def _load(self, lanes: Lanes, access: int, index: str, count: int) -> str:
         writer, kind = self.writer, self.accesses[access].view.buffer.kind
+        if self.is_identity(access):
+            return self._identity_entries(lanes, access, index)
         if count == self.width and self.inner.strides[access] == 1:
             vector = f"<{self.width} x {kind.memory}>"
             pointer = self._address(access, index)
@@ -472,6 +484,24 @@ class KernelWriter:
         if kind.is_bool:
             return writer.op(f"trunc {vector} {value} to <{self.width} x i1>")
         return value
+
+    def _identity_entries(self, lanes: Lanes, access: int, index: str) -> str:
+        """The entry in the lane whose distance is 0."""
+        writer, stride = self.writer, self.inner.strides[access]
+        kind = self.accesses[access].view.buffer.kind
+        start = writer.op(
+            f"add i64 {self.pointers[access]}, {writer.op(f'mul i64 {index}, {stride}')}"
+        )
+        vector = f"<{self.width} x i64>"
+        first = writer.op(f"insertelement {vector} poison, i64 {start}, i32 0")
+        spread = writer.op(
+            f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
+        )
+        steps = ", ".join(f"i64 {lane * stride}" for lane in range(self.width))
+        distances = writer.op(f"add {vector} {spread}, <{steps}>")
+        hit = writer.op(f"icmp eq {vector} {distances}, zeroinitializer")
+        scale = lanes.constant(self.accesses[access].view.buffer.scale, kind)
+        return lanes.select(hit, kind, scale, "zeroinitializer")
 
     def _lane_address(self, access: int, base: str, lane: int) -> str:
         distance = lane * self.inner.strides[access]
@@ -499,6 +529,8 @@ class KernelWriter:
     def _splat(self, lanes: Lanes, access: int) -> str:
         """A value that stands still along the innermost loop."""
         writer, kind = self.writer, self.accesses[access].view.buffer.kind
+        if self.is_identity(access):
+            return self._identity_entries(lanes, access, "0")
         entry = writer.op(f"load {kind.memory}, ptr {self.pointers[access]}, align {kind.size}")
         if kind.is_bool:
             entry = writer.op(f"trunc i8 {entry} to i1")
@@ -591,7 +623,7 @@ def _order(loops: list[Loop], writer: KernelWriter) -> list[Loop]:
         return sum(
             (3 if k in written else 2)
             for k, stride in enumerate(loop.strides)
-            if stride not in (0, 1)
+            if stride not in (0, 1) and not writer.is_identity(k)
         )
 
     best = min(range(len(loops)), key=lambda k: (cost(loops[k]), -k))

@@ -11,7 +11,8 @@ _ALIGNMENT = 64
 def views_of(step: object) -> list[View]:
     """All views that a step reads or writes."""
     if isinstance(step, Kernel):
-        return [*step.loads.values(), *(item.view for item in step.items if item.view is not None)]
+        written = [item.view for item in step.items if item.view is not None]
+        return [*step.loads.values(), *step.cleared, *written]
     assert isinstance(step, tuple)
     return list(step)
 

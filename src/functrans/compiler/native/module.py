@@ -125,6 +125,8 @@ class Module:
     def _pointer(self, writer: FunctionWriter, view: View) -> str:
         """Where a view begins."""
         buffer = view.buffer
+        if buffer.role == "identity":
+            return str(view.offset)
         distance = view.offset * buffer.kind.size
         if buffer.role == "work":
             base, distance = "%workspace", distance + self.offsets[buffer]
@@ -147,7 +149,8 @@ class Module:
             return
         loops = KernelWriter(kernel, self.plan.values, vector_bytes())
         lines = loops.write()
-        parameters = [f"ptr %p{k}" for k in range(len(loops.accesses))] + ["i64 %lo", "i64 %hi"]
+        kinds = ["i64" if loops.is_identity(k) else "ptr" for k in range(len(loops.accesses))]
+        parameters = [f"{kind} %p{k}" for k, kind in enumerate(kinds)] + ["i64 %lo", "i64 %hi"]
         name = self._named(f"({', '.join(parameters)}) {{\n{lines}\n}}")
         self._collect(loops.writer)
         points = 1
@@ -155,30 +158,40 @@ class Module:
             points *= loop.length
         self.work += points * len(kernel.items)
         pointers = [self._pointer(writer, access.view) for access in loops.accesses]
+        for view in kernel.cleared:
+            self._fill(writer, view, 0)
         for access, value in loops.fills:
-            buffer = loops.accesses[access].view.buffer
-            self.fills.add(buffer.kind)
-            number = literal(
-                value, buffer.kind._replace(register="i8") if buffer.kind.is_bool else buffer.kind
-            )
-            writer.do(
-                f"call void @fill_{buffer.kind.memory}(ptr {pointers[access]}, i64 {buffer.size}, "
-                f"{buffer.kind.memory} {number})"
-            )
+            self._fill(writer, loops.accesses[access].view, value)
         parts = parts_of(loops)
         if len(parts) == 1:
-            arguments = [*(f"ptr {p}" for p in pointers), "i64 0", f"i64 {parts[0][1]}"]
+            arguments = [f"{kind} {p}" for kind, p in zip(kinds, pointers, strict=True)]
+            arguments += ["i64 0", f"i64 {parts[0][1]}"]
             writer.do(f"call void @{name}({', '.join(arguments)})")
             return
-        self.tasks[name] = task(name, len(pointers))
+        self.tasks[name] = task(name, kinds)
         tables = [list(pointers) for _ in parts]
         cells = {item: private_cells(writer, len(parts)) for item in loops.totals}
         for item, places in cells.items():
             for table, place_of_part in zip(tables, places, strict=True):
                 table[loops.targets[item]] = place_of_part
-        run_in_threads(writer, name, tables, parts)
+        run_in_threads(writer, name, kinds, tables, parts)
         for item, places in cells.items():
             combine_cells(writer, loops, item, places, pointers[loops.targets[item]])
+
+    def _fill(self, writer: FunctionWriter, view: View, value: Any) -> None:
+        """Set a whole buffer to a number."""
+        buffer, kind = view.buffer, view.buffer.kind
+        start = self._pointer(writer, view)
+        if not value:
+            size = str(buffer.size * kind.size)
+            arguments = [("ptr", start), ("i8", "0"), ("i64", size), ("i1", "false")]
+            writer.call("void", "llvm.memset.p0.i64", arguments)
+            return
+        self.fills.add(kind)
+        number = str(int(value)) if kind.is_bool else literal(value, kind)
+        writer.do(
+            f"call void @fill_{kind.memory}(ptr {start}, i64 {buffer.size}, {kind.memory} {number})"
+        )
 
     def _call_product(self, writer: FunctionWriter, product: Product) -> None:
         blas = find_blas()

@@ -15,6 +15,8 @@ from collections.abc import Container
 from math import prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from functrans.compiler.native import mathematics
 from functrans.compiler.native.entrywise import operand_kinds
 from functrans.compiler.native.kinds import kind_of
@@ -98,6 +100,7 @@ class Kernel:
         self.shape = shape
         self.items: list[Item] = []
         self.loads: dict[Variable, View] = {}  # what it reads from memory, over its shape
+        self.cleared: list[View] = []  # what is set to zero before it runs
 
 
 class Value:
@@ -147,7 +150,12 @@ class Plan:
     def _constant(self, variable: Variable, value: Any) -> Value:
         if not variable.spec.shape:
             return Value(-1, literal=value.item() if hasattr(value, "item") else value)
-        self.constants.append(value)
+        diagonal = _diagonal(value)
+        if diagonal is not None:
+            view = self._whole("identity", -1, variable)
+            offset, view.buffer.scale = diagonal
+            return Value(-1, view=view._replace(strides=(1, -1), offset=offset))
+        self.constants.append(np.ascontiguousarray(value))
         return Value(-1, view=self._whole("constant", len(self.constants) - 1, variable))
 
     def _wanted_orders(self) -> dict[Variable, tuple[int, ...]]:
@@ -284,20 +292,21 @@ class Plan:
                 template = (slice(None),) * axis + (slice(start, stop),)
                 last = max(last, self._put("store", part, _part(target, template), 0))
                 start = stop
+        elif name == "update":
+            base, part = inputs
+            first = self._put("store", base, target, 0)
+            last = self._put("store", part, _part(target, params["template"]), first + 1)
         else:
-            if name == "update":
-                base, *inputs_left = inputs
-                first = self._put("store", base, target, 0)
-                action, templates = "store", (params["template"],)
-            else:
-                zero = Variable(out.spec)
-                self.values[zero] = Value(-1, literal=0)
-                first = self._put("store", zero, target, 0)
-                action, inputs_left = "accumulate", list(inputs)
-                templates = params.get("templates") or (params["template"],)
-            last = first
-            for part, template in zip(inputs_left, templates, strict=True):
-                last = max(last, self._put(action, part, _part(target, template), first + 1))
+            steps = [
+                self._put("accumulate", part, _part(target, template), 0)
+                for part, template in zip(
+                    inputs, params.get("templates") or (params["template"],), strict=True
+                )
+            ]
+            first_kernel = self.steps[min(steps)]
+            assert isinstance(first_kernel, Kernel)
+            first_kernel.cleared.append(target)
+            last = max(steps)
         self.values[out] = Value(last, view=target)
 
     def _put(self, action: str, variable: Variable, view: View, after: int) -> int:
@@ -327,13 +336,17 @@ class Plan:
     def _multiply(self, equation: Equation) -> None:
         (x, y), (out,) = equation.inputs, equation.outputs
         target = self._fresh(out)
-        product = self._matrices(self.memory(x), self.memory(y), target)
+        a, b = (
+            self._copied(v) if self.memory(v).buffer.role == "identity" else self.memory(v)
+            for v in (x, y)
+        )
+        product = self._matrices(a, b, target)
         small = is_small(product.a, product.b)
         # Small products want rows of b, several times; BLAS wants matrices in rows or in columns.
         if not small and gemm_arguments(arranged(product)) is None:
             product = self._matrices(self._copied(x), self._copied(y), target)
         elif small and arranged(product).b.strides[-1] != 1 and product.a.shape[-2] > 4:
-            product = self._matrices(self.memory(x), self._copied(y), target)
+            product = self._matrices(a, self._copied(y), target)
         self.steps.append(product)
         self.values[out] = Value(len(self.steps) - 1, view=target)
 
@@ -377,6 +390,18 @@ class Plan:
         target = self._whole("output", k, variable)
         self._put("store", variable, target, 0)
         self.outputs.append(target.buffer)
+
+
+def _diagonal(value: Any) -> tuple[int, float] | None:
+    """(k, s) for a matrix that is s where row + k = column and 0 elsewhere, as bases of Jacobians are."""
+    if value.ndim != 2 or value.size < 1 << 10 or value.dtype.kind != "f":
+        return None
+    places = np.flatnonzero(value[0])
+    offset = int(places[0]) if len(places) else -int(np.argmax(value[:, 0] != 0))
+    entries = np.diagonal(value, offset)
+    if not len(entries) or np.count_nonzero(value) != len(entries):
+        return None
+    return (offset, float(entries[0])) if np.all(entries == entries[0]) else None
 
 
 def _part(view: View, template: tuple[Any, ...]) -> View:

@@ -52,11 +52,10 @@ def _nanoseconds(loops: KernelWriter) -> float:
     return points * (_OPERATION * operations + _FUNCTION * functions + _BYTE * moved)
 
 
-def task(name: str, count: int) -> str:
+def task(name: str, kinds: list[str]) -> str:
     """The function that a thread begins with; its argument is a table of the kernel's arguments."""
     lines, arguments = [], []
-    for k in range(count + 2):
-        kind = "ptr" if k < count else "i64"
+    for k, kind in enumerate([*kinds, "i64", "i64"]):
         lines.append(f"  %a{k} = getelementptr i64, ptr %table, i64 {k}")
         lines.append(f"  %v{k} = load {kind}, ptr %a{k}")
         arguments.append(f"{kind} %v{k}")
@@ -66,7 +65,11 @@ def task(name: str, count: int) -> str:
 
 
 def run_in_threads(
-    writer: FunctionWriter, name: str, pointers: list[list[str]], parts: list[tuple[int, int]]
+    writer: FunctionWriter,
+    name: str,
+    kinds: list[str],
+    pointers: list[list[str]],
+    parts: list[tuple[int, int]],
 ) -> None:
     """Start a thread for every part but the first, run that one here, and wait for the others.
 
@@ -75,7 +78,7 @@ def run_in_threads(
     started = []
     tables = []
     for number, (start, stop) in enumerate(parts):
-        values = [("ptr", p) for p in pointers[number]] + [("i64", str(start)), ("i64", str(stop))]
+        values = [*zip(kinds, pointers[number], strict=True), ("i64", start), ("i64", stop)]
         table = writer.op(f"alloca i64, i64 {len(values)}")
         tables.append(table)
         for k, (kind, value) in enumerate(values):

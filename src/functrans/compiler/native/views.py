@@ -9,15 +9,20 @@ from functrans.compiler.native.kinds import Kind
 
 
 class Buffer:
-    """A piece of memory: of an argument, a constant, a result, or of the workspace."""
+    """A piece of memory: of an argument, a constant, a result, or of the workspace.
 
-    __slots__ = ("index", "kind", "role", "size")
+    The role "identity" is no memory at all: an entry is `scale` where its distance from the start is
+    0, and else 0. With strides of 1 and -1 that is a multiple of the identity matrix.
+    """
+
+    __slots__ = ("index", "kind", "role", "scale", "size")
 
     def __init__(self, role: str, index: int, kind: Kind, size: int) -> None:
         self.role = role
         self.index = index  # among those of its role
         self.kind = kind
         self.size = size
+        self.scale = 1.0
 
 
 class View(NamedTuple):
