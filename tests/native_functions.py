@@ -7,8 +7,8 @@ measures them, and writes the table of docs/native-functions.md.
 
 from __future__ import annotations
 
-import platform
 import re
+import timeit
 from pathlib import Path
 
 import mpmath as mp
@@ -21,7 +21,22 @@ PAGE = Path(__file__).parents[1] / "docs/native-functions.md"
 INTEGERS = {"d": np.int64, "f": np.int32}
 
 # Where functions cancel, switch between formulas, overflow or underflow.
-CENTERS = [0.5, 0.75, 1, 2, 4, 20, 27, 2**0.5, 0.5**0.5, np.pi / 2, np.pi, np.log(2) / 2, 2.0**30]
+CENTERS = [
+    0.5,
+    0.75,
+    1,
+    2,
+    4,
+    20,
+    27,
+    2**0.5,
+    0.5**0.5,
+    np.pi / 2,
+    np.pi,
+    np.log(2) / 2,
+    2.0**40,
+    2.0**16,
+]
 CENTERS += [709.78, 710.47, 708.4, 745.13, 1023.9, 1074, 308.25, 88.72, 89.41, 87.33, 103.97, 127.9]
 
 
@@ -34,7 +49,7 @@ def points(kind, count, rng):
     signs = rng.choice([-1.0, 1.0], count)
     close = signs * rng.choice(CENTERS, count)
     close = close * (1 + rng.standard_normal(count) * 10.0 ** rng.uniform(-17, -0.5, count))
-    turns = signs * rng.integers(0, 10 ** rng.integers(1, 7, count)) * (np.pi / 2)
+    turns = signs * rng.integers(0, 10 ** rng.integers(1, 14, count)) * (np.pi / 2)
     turns[::2] *= 1 + rng.standard_normal(turns[::2].size) * 1e-12
     with np.errstate(all="ignore"):
         return np.concatenate(
@@ -139,8 +154,6 @@ def worst(name, kind, count, seed=0, width=None):
 
 
 def numpy_nanoseconds(name, arrays):
-    import timeit
-
     function = getattr(np, name, None)
     if function is None:
         return "-"
@@ -168,7 +181,7 @@ def main():
     text = PAGE.read_text(encoding="utf-8")
     table = re.compile(r"(\| --- .*?\n)(?:\|.*\n)*")
     PAGE.write_text(table.sub(lambda match: match[1] + rows + "\n", text), encoding="utf-8")
-    print(rows, platform.machine(), sep="\n")
+    print(rows)
 
 
 if __name__ == "__main__":
