@@ -109,7 +109,7 @@ EXACT = {
     "expit": lambda x: expit(x.astype(np.longdouble)),
     "softplus": softplus,
     "log_expit": lambda x: -softplus(-x),
-    "erf": by_mpmath(mp.erf),
+    "erf": lambda x: np.copysign(by_mpmath(mp.erf)(x), x),  # mpmath has no -0
     "erfc": by_mpmath(erfc),
 }
 SLOW = {"erf", "erfc"}
