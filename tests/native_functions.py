@@ -154,34 +154,43 @@ def worst(name, kind, count, seed=0, width=None):
 
 
 def numpy_nanoseconds(name, arrays):
-    function = getattr(np, name, None)
-    if function is None:
-        return "-"
+    function = getattr(np, name)
     out = np.empty_like(arrays[0])
     with np.errstate(all="ignore"):
         times = timeit.repeat(lambda: function(*arrays, out), repeat=50, number=1)
-    return f"{min(times) / out.size * 1e9:.1f}"
+    return min(times) / out.size * 1e9
 
 
-def row(name):
-    cells = [f"`{name}`"]
+def times(name):
+    """The cells of a row that are times, as a dictionary."""
     rng = np.random.default_rng(1)
+    cells = {"compile": compile_milliseconds(name, "d", 4)}
+    for kind, dtype in DTYPES.items():
+        x = rng.uniform(0.1, 0.9, 4096).astype(dtype)
+        arrays = [x + dtype(name == "arccosh")] * mathematics.arity(name)
+        cells[kind] = Compiled(name, kind).nanoseconds(*arrays)
+        if hasattr(np, name):
+            cells[kind + " of NumPy"] = numpy_nanoseconds(name, arrays)
+    return cells
+
+
+def row(name, sweeps):
+    # The least of several sweeps: other programs disturb them.
+    least = {cell: f"{min(sweep[cell] for sweep in sweeps):.1f}" for cell in sweeps[0]}
+    cells = [f"`{name}`"]
     for kind in DTYPES:
         distance, _ = worst(name, kind, 1_000_000)
-        x = rng.uniform(0.1, 0.9, 4096).astype(DTYPES[kind])
-        arrays = [x + (name == "arccosh")] * mathematics.arity(name)
-        time = Compiled(name, kind).nanoseconds(*arrays)
-        cells += [f"{distance:.2f}", f"{time:.1f}", numpy_nanoseconds(name, arrays)]
-    cells.append(f"{compile_milliseconds(name, 'd', 4):.1f}")
-    return "| " + " | ".join(cells) + " |"
+        cells += [f"{distance:.2f}", least[kind], least.get(kind + " of NumPy", "-")]
+    return "| " + " | ".join([*cells, least["compile"]]) + " |"
 
 
 def main():
-    rows = "\n".join(row(name) for name in sorted(mathematics.names()))
+    names = sorted(mathematics.names())
+    sweeps = [{name: times(name) for name in names} for _ in range(8)]
+    rows = "".join(row(name, [sweep[name] for sweep in sweeps]) + "\n" for name in names)
     text = PAGE.read_text(encoding="utf-8")
     table = re.compile(r"(\| --- .*?\n)(?:\|.*\n)*")
-    PAGE.write_text(table.sub(lambda match: match[1] + rows + "\n", text), encoding="utf-8")
-    print(rows)
+    PAGE.write_text(table.sub(lambda match: match[1] + rows, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def compile_milliseconds(name, kind, width):
     """The least time from nothing to machine code, for the loop with this function in it."""
     tuned = machine()
     times = []
-    for _ in range(30):
+    for _ in range(5):
         start = time.perf_counter()
         tuned.emit_object(optimized(loop_module(name, kind, width), tuned))
         times.append(time.perf_counter() - start)
