@@ -45,6 +45,12 @@ def reduced(x: Vector) -> Reduced:
     return Reduced(n, shifted.bits(), r)
 
 
+def reduction_error(x: Vector, n: Vector, r: Vector) -> Vector:
+    """What r of a reduction lacks: x - n log(2) - r."""
+    high, low = LOG_2[x.form.kind]
+    return fma(n, -low, fma(n, -high, x) - r)
+
+
 def bend(r: Vector) -> Vector:
     """e^r - 1 - r = r² q(r), for a reduced r."""
     return r * r * polynomial(r, coefficients.EXP[r.form.kind])
@@ -99,9 +105,10 @@ def expm1(x: Vector) -> Vector:
     # e^x - 1 = 2 (h (r + b) + (h - 1/2)) with h = 2^(n-1), finite for all n, and b = e^r - 1 - r.
     kind = x.form.kind
     inside = at_least(at_most(x, EXP_RANGE[kind][1]), EXPM1_LEAST[kind])
-    _, n_bits, r = reduced(inside)
+    n, n_bits, r = reduced(inside)
     half = power_of_two(n_bits - 1)
-    result = fma(half, bend(r), fma(half, r, half - 0.5))
+    rest = bend(r) + reduction_error(inside, n, r)
+    result = fma(half, rest, fma(half, r, half - 0.5))
     # Half of a subnormal number need not be a number, and -0 is to remain what it is.
     return where(absolute(x) < 2.0 ** -(x.form.fraction + 2), x, result + result)
 

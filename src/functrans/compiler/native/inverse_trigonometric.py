@@ -6,6 +6,7 @@ import math
 
 from functrans.compiler.native import coefficients
 from functrans.compiler.native.double_double import exact_sum_ordered
+from functrans.compiler.native.trigonometric import HALF_PI
 from functrans.compiler.native.vectors import (
     Vector,
     absolute,
@@ -16,12 +17,6 @@ from functrans.compiler.native.vectors import (
     sqrt,
     where,
 )
-
-# π/2 = high + low.
-HALF_PI = {
-    "d": (1.5707963267948966, 6.123233995736766e-17),
-    "f": (1.5707963705062866, -4.371138828673793e-08),
-}
 
 
 def arctan_bend(t: Vector) -> Vector:
@@ -36,7 +31,7 @@ def arctan(x: Vector) -> Vector:
     size = absolute(x)
     large = size > 1.0
     t = where(large, 1.0 / size, size)
-    high, low = HALF_PI[x.form.kind]
+    high, low, _ = HALF_PI[x.form.kind]
     bend = arctan_bend(t)
     result = where(large, (high - t) + (low - bend), t + bend)
     return copysign(result, x)
@@ -52,8 +47,8 @@ def arctan2(y: Vector, x: Vector) -> Vector:
     # 0/0 is an angle of 0, and inf/inf one of π/4.
     t = where(long.equals(0.0), 0.0, where(short.equals(math.inf), 1.0, short / long))
     bend = arctan_bend(t)
-    high, low = HALF_PI[form.kind]
-    # The angle is quarter · π/2 ± arctan(t).
+    high, low, _ = HALF_PI[form.kind]
+    # The angle is quarters · π/2 ± arctan(t).
     left = x.bits() < 0
     turned = steep ^ left
     quarters = where(steep, x.splat(1.0), where(left, x.splat(2.0), 0.0))
@@ -76,7 +71,7 @@ def _arcsin_parts(size: Vector) -> tuple[Vector, Vector, Vector]:
 def arcsin(x: Vector) -> Vector:
     # arcsin(x) = π/2 - 2 arcsin(√((1 - x)/2)) for x > 1/2.
     large, t, bend = _arcsin_parts(absolute(x))
-    high, low = HALF_PI[x.form.kind]
+    high, low, _ = HALF_PI[x.form.kind]
     start, error = exact_sum_ordered(x.splat(high), -2.0 * t)
     result = where(large, start + fma(bend, -2.0, error + low), t + bend)
     return copysign(result, x)
@@ -85,7 +80,7 @@ def arcsin(x: Vector) -> Vector:
 def arccos(x: Vector) -> Vector:
     # arccos(x) = π/2 - arcsin(x), 2 arcsin(√((1 - x)/2)) for x > 1/2, and π - arccos(-x).
     large, t, bend = _arcsin_parts(absolute(x))
-    high, low = HALF_PI[x.form.kind]
+    high, low, _ = HALF_PI[x.form.kind]
     negative = x < 0.0
     twice, twice_bend = t + t, bend + bend
     beyond = where(negative, (2 * high - twice) + (2 * low - twice_bend), twice + twice_bend)

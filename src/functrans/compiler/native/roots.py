@@ -61,6 +61,6 @@ def hypot(x: Vector, y: Vector) -> Vector:
     total, error = exact_sum_ordered(first.high, second.high)
     result = back * rounded(square_root(Sum(total, error + (first.low + second.low))))
     infinite = x.equals(math.inf) | y.equals(math.inf)
-    either_nan = where(x.is_nan(), x, y)
-    result = where(x.is_nan() | y.is_nan(), either_nan, result)
+    # A minimum by comparison may have lost a nan; but hypot(inf, nan) is inf.
+    result = where(x.is_nan() | y.is_nan(), math.nan, result)
     return where(infinite, math.inf, result)

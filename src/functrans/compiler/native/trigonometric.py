@@ -20,26 +20,30 @@ from functrans.compiler.native.vectors import (
     where,
 )
 
-INVERSE_PI = 0.3183098861837907
-# π as a sum of three numbers. The product of the first with an integer n is a multiple of its last
-# place, so that x - n π is exact by fma as long as x is near n π and n is not too large.
-PI = {
-    "d": (3.141592653589793, 1.2246467991473532e-16, -2.9947698097183397e-33),
-    "f": (3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15),
+TWO_OVER_PI = 0.6366197723675814
+# π/2 as a sum of three numbers. With an integer n the product of the first is a multiple of its last
+# place, so that x less this product is exact, by fma, if it is small.
+HALF_PI = {
+    "d": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
+    "f": (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
 }
-LARGE = {"d": 2.0**30, "f": 2.0**13}
+# Up to here x · 2/π is exact enough to tell the quadrant, and three numbers are enough.
+LARGE = {"d": 2.0**40, "f": 2.0**16}
 
 
-def less_multiple(x: Vector, n: Vector, unit: float) -> Sum:
-    """x - n unit π, where this is small."""
-    first, second, third = (unit * part for part in PI[x.form.kind])
+def quadrant(size: Vector) -> tuple[Vector, Sum]:
+    """n, in the low bits of an integer vector, and r with size = n π/2 + r."""
+    shift = size.form.round_shift
+    shifted = fma(size, TWO_OVER_PI, shift)
+    n = shifted - shift
+    first, second, third = HALF_PI[size.form.kind]
     next_part, error = exact_product(n, n.splat(-second))
-    high, low = exact_sum(fma(n, -first, x), next_part)
-    return Sum(high, low + fma(n, -third, error))
+    high, low = exact_sum(fma(n, -first, size), next_part)
+    return shifted.bits(), Sum(high, low + fma(n, -third, error))
 
 
 def waves(r: Sum) -> tuple[Sum, Sum]:
-    """sin(r) and cos(r) for |r| <= π/4."""
+    """sin(r) and cos(r) for |r| up to π/4 and a little more."""
     kind = r.high.form.kind
     z = r.high * r.high
     cubic = fma(r.high * z, polynomial(z, coefficients.SIN_QUARTER[kind]), r.low)
@@ -50,13 +54,6 @@ def waves(r: Sum) -> tuple[Sum, Sum]:
     rest = fma(z * z, polynomial(z, coefficients.COS_QUARTER[kind]), -(r.high * r.low))
     cosine = exact_sum_ordered(start, ((1.0 - start) - half) + rest)
     return sine, cosine
-
-
-def quadrant(size: Vector) -> tuple[Vector, Sum]:
-    """n, in the low bits of an integer vector, and r with size = n π/2 + r."""
-    shifted = fma(size, 2 * INVERSE_PI, size.form.round_shift)
-    n = shifted - size.form.round_shift
-    return shifted.bits(), less_multiple(size, n, 0.5)
 
 
 def top_bit(bits: Vector, place: int) -> Vector:
