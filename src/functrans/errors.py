@@ -1,6 +1,6 @@
 """Every error a user can meet; see `functrans.core.errors`."""
 
-from functrans.compiler.retracing import RetraceWarning
+from functrans.compiler.warning import PerformanceHint, RetraceWarning
 from functrans.core.errors import (
     ArgnumsError,
     ArrayConversionError,
@@ -48,6 +48,7 @@ __all__ = [
     "OptionError",
     "OutputShapeError",
     "OutputTypeError",
+    "PerformanceHint",
     "RetraceWarning",
     "RuleError",
     "StagingError",

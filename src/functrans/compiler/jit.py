@@ -1,4 +1,4 @@
-"""`jit`: trace once for each kind of arguments, then run what was traced as compiled NumPy code."""
+"""`jit`: trace once for each kind of arguments, then run what was traced as compiled code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from functrans.compiler.generated import Compiled, compile_graph
 from functrans.compiler.passes import freeze, optimize
-from functrans.compiler.retracing import RETRACES, warn_of_retracing
+from functrans.compiler.warning import RETRACES, PerformanceHint, warn_of_retracing
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, running_interpreters
 from functrans.core.evaluate import as_constant, run_equations
@@ -35,9 +35,9 @@ class Traced:
     """What `jit(f).trace(*args)` tells of a function.
 
     graph, optimized: the graph before and after optimization.
-    code: the Python source that runs.
+    code: the Python source, or the LLVM IR, that runs.
     trace_seconds, compile_seconds: the time to trace, and to optimize and compile.
-    kernels: the number of NumPy operations of one call.
+    kernels: the number of loops, matrix products or NumPy operations of one call.
     flops, bytes: estimates of the arithmetic of one call, and of the memory that it reads and writes.
     """
 
@@ -271,8 +271,8 @@ def jit(
     """Compile a function: trace it once for each kind of arguments, then run only what is needed.
 
     The function is traced on abstract values once for each structure, shape and dtype of its
-    arguments. What was traced is optimized and runs as generated NumPy code, without the function's
-    own Python. It must not depend on anything but its arguments, and Python branches on traced
+    arguments. What was traced is optimized and runs as machine code, or as generated NumPy code, without
+    the function's own Python. It must not depend on anything but its arguments, and Python branches on traced
     values raise a `StagingError`. Results share no memory with arguments. jit composes with every
     transform, inside and outside.
 
@@ -282,7 +282,8 @@ def jit(
         Arguments that are not traced, by position or name. They must be hashable; each new value
         is traced anew.
     backend
-        "numpy", or "auto" for the best there is, which is "numpy".
+        "native" for machine code, which needs llvmlite; "numpy" for generated NumPy code; or "auto" for
+        the best there is.
 
     Examples
     --------
@@ -294,7 +295,7 @@ def jit(
     >>> slope = jit(grad(loss))
     >>> slope(np.zeros(2), np.ones((3, 2)))
     array([0., 0.])
-    >>> slope.trace(np.zeros(2), np.ones((3, 2)))
+    >>> jit(grad(loss), backend="numpy").trace(np.zeros(2), np.ones((3, 2)))
     <Traced: 11 equations, 7 after optimization, 7 kernels, about 39 flops and 464 bytes>
     """
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
@@ -340,10 +341,6 @@ def _chosen(backend: str) -> str:
         stacklevel=2,
     )
     return "numpy"
-
-
-class PerformanceHint(UserWarning):
-    """`jit` could be faster with another package installed."""
 
 
 def _dispatch_of(jitted: Jitted) -> Callable[..., Any]:

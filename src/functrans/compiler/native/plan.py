@@ -345,7 +345,7 @@ class Plan:
         # Small products want rows of b, several times; BLAS wants matrices in rows or in columns.
         if not small and gemm_arguments(arranged(product)) is None:
             product = self._matrices(self._copied(x), self._copied(y), target)
-        elif small and arranged(product).b.strides[-1] != 1 and product.a.shape[-2] > 4:
+        elif small and product.a.shape[-2] > 4 and _is_broken(arranged(product).b):
             product = self._matrices(a, self._copied(y), target)
         self.steps.append(product)
         self.values[out] = Value(len(self.steps) - 1, view=target)
@@ -408,6 +408,11 @@ def _part(view: View, template: tuple[Any, ...]) -> View:
     part = indexed(view, template)
     assert part is not None
     return part
+
+
+def _is_broken(matrix: View) -> bool:
+    """Whether the rows of a matrix do not lie in memory in one piece."""
+    return matrix.shape[-1] > 1 and matrix.strides[-1] != 1
 
 
 def _with_axis(view: View, axis: int) -> View:

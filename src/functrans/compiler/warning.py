@@ -1,4 +1,4 @@
-"""The warning for a jitted function that is traced again and again, and what it says."""
+"""What `jit` warns of: functions that are traced again and again, and a package that is missing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ RETRACES = 8  # so many traces of one function are not yet suspicious
 
 class RetraceWarning(UserWarning):
     """A jitted function is traced again and again, because an argument keeps changing its kind."""
+
+
+class PerformanceHint(UserWarning):
+    """`jit` could be faster with another package installed."""
 
 
 def warn_of_retracing(function: Callable[..., Any], traces: list[dict[str, str]]) -> None:
