@@ -83,7 +83,12 @@ def _is_simple(part: Any) -> bool:
 
 def _function(graph: Graph, arguments: Any, results: Any, slow: Any) -> tuple[Any, Module]:
     plan = Plan(graph)
-    module = Module(plan, arguments, results, slow)
+
+    def in_numpy(*args: Any) -> Any:
+        """The same in NumPy, which raises the error for an index out of range."""
+        return compile_graph(graph).function(*tree.leaves(args))
+
+    module = Module(plan, arguments, results, slow, in_numpy)
     code = load_code(module.text)
     module.context.fill(code.address("context"))
     return python_function(code.address("entry"), (code, module.context)), module

@@ -3,7 +3,8 @@
 It walks the containers of the arguments as they were when the function was traced, and looks at the
 type, dtype, shape and order of every array. If all is as expected it makes the results' arrays, runs
 the code, and puts the results into their containers. If not, it hands everything to a Python function,
-`slow`, which brings the arguments into the form expected here, or finds another trace.
+the first of the context, which brings the arguments into the form expected here, or finds another trace.
+If an index is out of range it hands everything to the second, which does the same in NumPy and raises.
 """
 
 from __future__ import annotations
@@ -99,25 +100,33 @@ class EntryWriter:
         failed = writer.op(f"call i32 @body(ptr {pointers}, ptr {targets})")
         if self.releases:
             writer.call("void", "PyEval_RestoreThread", [("ptr", state)])
-        good, bad = writer.label(), writer.label()
+        good, bad, memory, places = (writer.label() for _ in range(4))
         writer.branch(writer.op(f"icmp eq i32 {failed}, 0"), good, bad)
         writer.start(bad)
         for array in arrays:
             if array:
                 writer.call("void", "Py_DecRef", [("ptr", array)])
+        writer.branch(writer.op(f"icmp eq i32 {failed}, 1"), memory, places)
+        writer.start(memory)
         writer.do(f"ret ptr {writer.call('ptr', 'PyErr_NoMemory', [])}")
+        writer.start(places)
+        self._hand_over(1)
         writer.start(good)
         writer.do(f"ret ptr {self._close(self.results, arrays, numbers)}")
         writer.start("slow")
-        slow = self._from_context(0)
-        arguments = [("ptr", slow), ("ptr", "%args"), ("i64", "%count"), ("ptr", "null")]
-        writer.do(f"ret ptr {writer.call('ptr', 'PyObject_Vectorcall', arguments)}")
+        self._hand_over(0)
         body = "\n".join(writer.lines)
         return (
             f"define ptr @entry(ptr %self, ptr %args, i64 %count) noinline optnone {{\n{body}\n}}"
         )
 
     # Small steps.
+
+    def _hand_over(self, place: int) -> None:
+        """Return what a Python function of the context makes of the arguments."""
+        function = self._from_context(place)
+        arguments = [("ptr", function), ("ptr", "%args"), ("i64", "%count"), ("ptr", "null")]
+        self.writer.do(f"ret ptr {self.writer.call('ptr', 'PyObject_Vectorcall', arguments)}")
 
     def _read(self, pointer: str, offset: int, kind: str = "ptr") -> str:
         writer = self.writer

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functrans.compiler.native.entrywise import Lanes, emit, operand_kinds
-from functrans.compiler.native.kinds import Kind, kind_of, literal
+from functrans.compiler.native.gathers import Gatherer
+from functrans.compiler.native.kinds import INT64, Kind, kind_of, literal
 from functrans.compiler.native.plan import Kernel, Value
 from functrans.compiler.native.views import View
 from functrans.compiler.native.writer import FunctionWriter
@@ -102,10 +103,16 @@ class KernelWriter:
         return width
 
     @property
+    def checks(self) -> bool:
+        """Whether the kernel notes wrong places at `%status`."""
+        return any(item.places for item in self.items)
+
+    @property
     def is_parallel(self) -> bool:
         """Whether parts of the outermost loop can run at the same time."""
         return not any(
-            (item.action == "accumulate" and self._overlaps(target))
+            item.action in ("scatter", "put")
+            or (item.action == "accumulate" and self._overlaps(target))
             or (item.action == "reduce" and not self.loops[0].strides[target])
             for item, target in zip(self.items, self.targets, strict=True)
         )
@@ -118,7 +125,8 @@ class KernelWriter:
     @property
     def is_total(self) -> bool:
         """Whether they can if each part has its own place for the totals of all entries."""
-        return len(self.loops) == 1 and not any(i.action == "accumulate" for i in self.items)
+        writes = {"accumulate", "scatter", "put"}
+        return len(self.loops) == 1 and writes.isdisjoint(item.action for item in self.items)
 
     @property
     def totals(self) -> list[int]:
@@ -432,13 +440,21 @@ class KernelWriter:
                 known[item.variable] = emit(lanes, equation, args)
                 continue
             kind = self.accesses[target].view.buffer.kind
-            if item.action == "store":
-                self._store(lanes, target, index, count, value_of(item.variable, kind))
+            if item.places:
+                places = Gatherer(self, lanes, target, item.places, index)
+                distances = places.distances([value_of(p.variable, INT64) for p in item.places])
+                if item.action == "gather":
+                    known[item.variable] = places.load(distances, count)
+                else:
+                    value = value_of(item.variable, kind)
+                    places.store(distances, count, value, adds=item.action == "scatter")
+            elif item.action == "store":
+                self._store(target, index, count, value_of(item.variable, kind))
             elif item.action == "accumulate":
                 old = self._load(lanes, target, index, count)
                 value = value_of(item.variable, kind)
                 new = lanes.op("fadd" if kind.is_float else "add", kind, old, value)
-                self._store(lanes, target, index, count, new)
+                self._store(target, index, count, new)
             else:
                 assert item.equation is not None
                 (argument,) = item.equation.inputs
@@ -447,36 +463,43 @@ class KernelWriter:
                     found[k] = value
                 else:
                     old = self._load(lanes, target, index, count)
-                    self._store(lanes, target, index, count, self.combine(lanes, k, old, value))
+                    self._store(target, index, count, self.combine(lanes, k, old, value))
         return found
 
     # Memory.
 
-    def _address(self, access: int, index: str, lane: int = 0) -> str:
-        """Where the entry of a lane is."""
+    def address(self, access: int, index: str) -> str:
+        """Where the entry of the first lane is."""
         writer, stride = self.writer, self.inner.strides[access]
         memory = self.accesses[access].view.buffer.kind.memory
         pointer = self.pointers[access]
         if stride and index != "0":
             distance = index if stride == 1 else writer.op(f"mul i64 {index}, {stride}")
             pointer = writer.op(f"getelementptr {memory}, ptr {pointer}, i64 {distance}")
-        if lane and stride:
-            pointer = writer.op(f"getelementptr {memory}, ptr {pointer}, i64 {lane * stride}")
         return pointer
 
+    def lane_address(self, access: int, base: str, lane: int) -> str:
+        distance = lane * self.inner.strides[access]
+        if not distance:
+            return base
+        memory = self.accesses[access].view.buffer.kind.memory
+        return self.writer.op(f"getelementptr {memory}, ptr {base}, i64 {distance}")
+
     def _load(self, lanes: Lanes, access: int, index: str, count: int) -> str:
-        writer, kind = self.writer, self.accesses[access].view.buffer.kind
         if self.is_identity(access):
             return self._identity_entries(lanes, access, index)
+        return self.load_at(access, self.address(access, index), count)
+
+    def load_at(self, access: int, base: str, count: int) -> str:
+        """`count` lanes from an address on; the others are zero."""
+        writer, kind = self.writer, self.accesses[access].view.buffer.kind
+        vector = f"<{self.width} x {kind.memory}>"
         if count == self.width and self.inner.strides[access] == 1:
-            vector = f"<{self.width} x {kind.memory}>"
-            pointer = self._address(access, index)
-            value = writer.op(f"load {vector}, ptr {pointer}, align {kind.size}")
+            value = writer.op(f"load {vector}, ptr {base}, align {kind.size}")
         else:
-            vector, value = f"<{self.width} x {kind.memory}>", "zeroinitializer"
-            base = self._address(access, index)
+            value = "zeroinitializer"
             for lane in range(count):
-                pointer = self._lane_address(access, base, lane)
+                pointer = self.lane_address(access, base, lane)
                 entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
                 value = writer.op(
                     f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}"
@@ -503,28 +526,21 @@ class KernelWriter:
         scale = lanes.constant(self.accesses[access].view.buffer.scale, kind)
         return lanes.select(hit, kind, scale, "zeroinitializer")
 
-    def _lane_address(self, access: int, base: str, lane: int) -> str:
-        distance = lane * self.inner.strides[access]
-        if not distance:
-            return base
-        memory = self.accesses[access].view.buffer.kind.memory
-        return self.writer.op(f"getelementptr {memory}, ptr {base}, i64 {distance}")
+    def _store(self, access: int, index: str, count: int, value: str) -> None:
+        self.store_at(access, self.address(access, index), count, value)
 
-    def _store(self, lanes: Lanes, access: int, index: str, count: int, value: str) -> None:
+    def store_at(self, access: int, base: str, count: int, value: str) -> None:
         writer, kind = self.writer, self.accesses[access].view.buffer.kind
         vector = f"<{self.width} x {kind.memory}>"
         if kind.is_bool:
             value = writer.op(f"zext <{self.width} x i1> {value} to {vector}")
-        pointer = self._address(access, index)
         if count == self.width and self.inner.strides[access] == 1:
-            writer.do(f"store {vector} {value}, ptr {pointer}, align {kind.size}")
+            writer.do(f"store {vector} {value}, ptr {base}, align {kind.size}")
             return
         for lane in range(count):
             entry = writer.op(f"extractelement {vector} {value}, i32 {lane}")
-            writer.do(
-                f"store {kind.memory} {entry}, ptr {self._lane_address(access, pointer, lane)}, "
-                f"align {kind.size}"
-            )
+            pointer = self.lane_address(access, base, lane)
+            writer.do(f"store {kind.memory} {entry}, ptr {pointer}, align {kind.size}")
 
     def _splat(self, lanes: Lanes, access: int) -> str:
         """A value that stands still along the innermost loop."""
@@ -626,5 +642,7 @@ def _order(loops: list[Loop], writer: KernelWriter) -> list[Loop]:
             if stride not in (0, 1) and not writer.is_identity(k)
         )
 
+    if any(item.action == "put" for item in writer.items):
+        return loops  # of several values for one place the last one stays
     best = min(range(len(loops)), key=lambda k: (cost(loops[k]), -k))
     return loops[:best] + loops[best + 1 :] + [loops[best]]

@@ -34,7 +34,7 @@ def place(plan: Plan) -> tuple[dict[Buffer, int], int]:
         begins.setdefault(number, []).append(buffer)
     offsets: dict[Buffer, int] = {}
     holes: list[tuple[int, int]] = []  # (offset, size) of free memory below `top`
-    top = 0
+    top = _ALIGNMENT if plan.checks else 0  # the status is at the start
     for number in range(len(plan.steps)):
         for buffer in begins.get(number, ()):
             size = _rounded(buffer)

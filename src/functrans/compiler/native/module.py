@@ -29,10 +29,13 @@ _RELEASE = 1 << 15  # entries; with more work than this, other threads may run m
 class Module:
     """The text of a plan, and the addresses that it needs."""
 
-    def __init__(self, plan: Plan, arguments: tuple[Any, ...], results: Any, slow: Any) -> None:
+    def __init__(
+        self, plan: Plan, arguments: tuple[Any, ...], results: Any, slow: Any, in_numpy: Any
+    ) -> None:
         self.plan = plan
         self.context = Context()
-        self.context.object(slow)  # place 0
+        self.context.object(slow)  # place 0: see EntryWriter
+        self.context.object(in_numpy)  # place 1
         self.declarations: set[str] = set()
         self.numbers: dict[tuple[str, str], str] = {}
         self.functions: set[tuple[str, str, int]] = set()
@@ -76,7 +79,10 @@ class Module:
         self.functions |= writer.functions
 
     def _body(self) -> str:
-        """The functions that run all steps; `body` returns 1 if there is no memory."""
+        """The functions that run all steps.
+
+        `body` returns 0, or 1 if there is no memory, or 2 if an index is out of range.
+        """
         self.offsets, size = place(self.plan)
         parts: list[str] = []
         for start in range(0, len(self.plan.steps), _STEPS):
@@ -85,11 +91,15 @@ class Module:
         writer = FunctionWriter()
         writer.start("entry")
         workspace = self._workspace(writer, size)
+        if self.plan.checks:
+            writer.do(f"store i64 0, ptr {workspace}")
         for k in range(len(parts)):
             writer.do(f"call void @part{k}(ptr %inputs, ptr %outputs, ptr {workspace})")
+        status = writer.op(f"load i64, ptr {workspace}") if self.plan.checks else "0"
         if size > _STACK:
             writer.call("void", "free", [("ptr", workspace)])
-        writer.do("ret i32 0")
+        wrong = writer.op(f"icmp ne i64 {status}, 0")
+        writer.do(f"ret i32 {writer.op(f'select i1 {wrong}, i32 2, i32 0')}")
         self._collect(writer)
         lines = "\n".join(writer.lines)
         parts.append(f"define internal i32 @body(ptr %inputs, ptr %outputs) {{\n{lines}\n}}")
@@ -150,7 +160,11 @@ class Module:
         loops = KernelWriter(kernel, self.plan.values, vector_bytes())
         lines = loops.write()
         kinds = ["i64" if loops.is_identity(k) else "ptr" for k in range(len(loops.accesses))]
-        parameters = [f"{kind} %p{k}" for k, kind in enumerate(kinds)] + ["i64 %lo", "i64 %hi"]
+        parameters = [f"{kind} %p{k}" for k, kind in enumerate(kinds)]
+        if loops.checks:
+            kinds.append("ptr")
+            parameters.append("ptr %status")
+        parameters += ["i64 %lo", "i64 %hi"]
         name = self._named(f"({', '.join(parameters)}) {{\n{lines}\n}}")
         self._collect(loops.writer)
         points = 1
@@ -158,6 +172,8 @@ class Module:
             points *= loop.length
         self.work += points * len(kernel.items)
         pointers = [self._pointer(writer, access.view) for access in loops.accesses]
+        if loops.checks:
+            pointers.append("%workspace")
         for view in kernel.cleared:
             self._fill(writer, view, 0)
         for access, value in loops.fills:

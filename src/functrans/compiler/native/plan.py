@@ -19,6 +19,7 @@ import numpy as np
 
 from functrans.compiler.native import mathematics
 from functrans.compiler.native.entrywise import operand_kinds
+from functrans.compiler.native.gathers import Place, layout
 from functrans.compiler.native.kinds import kind_of
 from functrans.compiler.native.products import (
     Product,
@@ -41,6 +42,7 @@ from functrans.compiler.vocabulary import is_ours
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
 from functrans.ops import elementwise, reduction
+from functrans.ops.indexing import ARRAY
 
 REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "any", "all"})
 _VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "index"})
@@ -59,11 +61,13 @@ def is_native(equation: Equation, constants: Container[Variable] = ()) -> bool:
         return False
     name = equation.primitive.name
     if name in _VIEWS or name in _WRITERS:
-        arrays = 2 if name == "update" else 1
-        if name in ("index", "scatter", "update") and len(equation.inputs) > arrays:
-            return False  # integer arrays among the indices
         templates = equation.params.get("templates", (equation.params.get("template", ()),))
-        return all(isinstance(e, (int, slice, type(None), type(...))) for t in templates for e in t)
+        entries = [entry for template in templates for entry in template]
+        if ARRAY in entries:
+            return all(
+                entry is ARRAY or isinstance(entry, (slice, type(None))) for entry in entries
+            )
+        return all(isinstance(entry, (int, slice, type(None), type(...))) for entry in entries)
     if name in REDUCTIONS:
         kind = kind_of(equation.outputs[0].spec.dtype)
         return kind is not None and (not kind.is_bool or name in ("any", "all"))
@@ -87,10 +91,13 @@ def _is_scipys(primitive: Any) -> bool:
 class Item(NamedTuple):
     """What a kernel does at every point of its shape."""
 
-    action: str  # "compute", "store", "accumulate" or "reduce"
+    # "compute" or "reduce"; "store" or "accumulate", at every point of a view; or "gather", "scatter"
+    # (which adds) or "put", at indexed places
+    action: str
     equation: Equation | None
     variable: Variable
-    view: View | None = None  # where it is written, over the shape of the kernel
+    view: View | None = None  # what it reads or writes, over the shape of the kernel
+    places: tuple[Place, ...] = ()
 
 
 class Kernel:
@@ -131,6 +138,8 @@ class Plan:
         self._uses.update(graph.outputs)
         self._order = self._wanted_orders()
         self._copies: dict[Variable, View] = {}
+        self._copy_steps: dict[Variable, int] = {}
+        self.checks = False  # whether places are checked while the code runs
         for k, variable in enumerate(graph.inputs):
             self.values[variable] = Value(-1, view=self._whole("input", k, variable))
         for variable, value in graph.constants.items():
@@ -238,7 +247,9 @@ class Plan:
     def _add(self, equation: Equation) -> None:
         name = equation.primitive.name
         (out,) = equation.outputs
-        if name in _VIEWS:
+        if ARRAY in equation.params.get("template", ()):
+            self._at_places(equation)
+        elif name in _VIEWS:
             self.values[out] = self._view(equation)
         elif name in _WRITERS:
             self._write(equation)
@@ -309,6 +320,49 @@ class Plan:
             last = max(steps)
         self.values[out] = Value(last, view=target)
 
+    def _at_places(self, equation: Equation) -> None:
+        """Reading and writing at places that integer arrays name."""
+        name, template = equation.primitive.name, equation.params["template"]
+        (out,) = equation.outputs
+        count = 2 if name == "update" else 1
+        array, *parts = equation.inputs[:count]
+        indices = equation.inputs[count:]
+        first = 0
+        if name == "index":
+            target = self.memory(array)
+            if target.buffer.role == "identity":
+                target = self._copied(array)
+        else:
+            target = self._fresh(out)
+            if name == "update":
+                first = self._put("store", array, target, 0) + 1
+            else:
+                parts = [array]
+        indexed_view, index_views, axes = layout(
+            target, template, [self.memory(v) for v in indices]
+        )
+        places = []
+        for variable, view, (length, stride) in zip(indices, index_views, axes, strict=True):
+            spread = Variable(ArraySpec(view.shape, variable.spec.dtype))
+            self.values[spread] = Value(self.values[variable].step, view=view)
+            places.append(Place(spread, length, stride))
+        read = [place.variable for place in places]
+        if name == "index":
+            first = max(first, self.values[array].step + 1)
+            if array in self._copies:
+                first = max(first, self._copy_steps[array] + 1)
+        kernel, step = self._place((*parts, *read), indexed_view.shape, first)
+        action = {"index": "gather", "scatter": "scatter", "update": "put"}[name]
+        variable = out if name == "index" else parts[0]
+        kernel.items.append(Item(action, None, variable, indexed_view, tuple(places)))
+        self.checks = True
+        if name == "index":
+            self.values[out] = Value(step, kernel)
+            return
+        if name == "scatter":
+            kernel.cleared.append(target)
+        self.values[out] = Value(step, view=target)
+
     def _put(self, action: str, variable: Variable, view: View, after: int) -> int:
         kernel, step = self._place((variable,), view.shape, after)
         kernel.items.append(Item(action, None, variable, view))
@@ -354,7 +408,7 @@ class Plan:
         """A copy of a value in C order."""
         if variable not in self._copies:
             view = self._copies[variable] = self._whole("work", -1, variable)
-            self._put("store", variable, view, 0)
+            self._copy_steps[variable] = self._put("store", variable, view, 0)
         return self._copies[variable]
 
     @staticmethod

@@ -1,0 +1,155 @@
+"""Reading and writing at places that integer arrays name: x[indices] and its transpose.
+
+A place is checked like NumPy's: negative numbers count from the end, and one that is out of range is
+noted at `%status`, after which NumPy repeats the call and raises its own error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from functrans.compiler.native.kinds import BOOL, INT64, Kind
+from functrans.compiler.native.views import View, broadcast
+from functrans.graph.graph import Variable
+from functrans.ops.indexing import ARRAY
+
+if TYPE_CHECKING:
+    from functrans.compiler.native.entrywise import Lanes
+    from functrans.compiler.native.loops import KernelWriter
+
+
+class Place(NamedTuple):
+    """One indexed axis: where the numbers come from, its length, and its stride."""
+
+    variable: Variable
+    length: int
+    stride: int
+
+
+class Indexed(NamedTuple):
+    """x[template] with arrays: the view without them, and the axes that they index."""
+
+    view: View  # of x over the shape of the result; it stands still along the arrays' axes
+    arrays: list[View]  # over the shape of the result
+    axes: list[tuple[int, int]]  # the length and stride of each indexed axis
+
+
+def layout(x: View, template: tuple[Any, ...], arrays: list[View]) -> Indexed:
+    """How the result of x[template] is read, for integer arrays in the place of `ARRAY`."""
+    block = _broadcast_shape([array.shape for array in arrays])
+    places = [k for k, entry in enumerate(template) if entry is ARRAY]
+    # NumPy puts the arrays' axes where the arrays stand if they stand side by side, and first otherwise.
+    adjacent = places[-1] - places[0] + 1 == len(places)
+    before = places[0] if adjacent else 0
+    rest: list[tuple[int, int]] = []
+    axes: list[tuple[int, int]] = []
+    offset, axis = x.offset, 0
+    for entry in template:
+        if entry is None:
+            rest.append((1, 0))
+            continue
+        length, stride = x.shape[axis], x.strides[axis]
+        axis += 1
+        if entry is ARRAY:
+            axes.append((length, stride))
+        else:
+            start, stop, step = entry.indices(length)
+            rest.append((len(range(start, stop, step)), stride * step))
+            offset += start * stride
+    shape = (*(n for n, _ in rest[:before]), *block, *(n for n, _ in rest[before:]))
+    strides = (*(s for _, s in rest[:before]), *(0 for _ in block), *(s for _, s in rest[before:]))
+    spread = []
+    for array in arrays:
+        steps = broadcast(array, block).strides
+        along = (*(0 for _ in rest[:before]), *steps, *(0 for _ in rest[before:]))
+        spread.append(View(array.buffer, shape, along, array.offset))
+    return Indexed(View(x.buffer, shape, strides, offset), spread, axes)
+
+
+def _broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    ndim = max(map(len, shapes))
+    padded = [(1,) * (ndim - len(shape)) + shape for shape in shapes]
+    return tuple(max(lengths) for lengths in zip(*padded, strict=True))
+
+
+class Gatherer:
+    """Writes one access at indexed places, for the lanes of one vector."""
+
+    def __init__(
+        self, kernel: KernelWriter, lanes: Lanes, access: int, places: tuple[Place, ...], index: str
+    ) -> None:
+        self.kernel = kernel
+        self.lanes = lanes
+        self.access = access
+        self.places = places
+        self.kind: Kind = kernel.accesses[access].view.buffer.kind
+        # If no index moves along the innermost loop, neither do the places.
+        self.standing = all(
+            kernel.inner.strides[kernel.loads[place.variable]] == 0 for place in places
+        )
+        self.base = kernel.address(access, index)
+
+    def distances(self, indices: list[str]) -> str:
+        """The distance of every lane from the base, and a note if one is out of range."""
+        lanes, total = self.lanes, ""
+        for place, number in zip(self.places, indices, strict=True):
+            length = lanes.constant(place.length, INT64)
+            negative = lanes.op("icmp slt", INT64, number, "zeroinitializer")
+            wrapped = lanes.select(negative, INT64, lanes.op("add", INT64, number, length), number)
+            fits = lanes.op("icmp ult", INT64, wrapped, length)
+            self._note(lanes.op("xor", BOOL, fits, lanes.constant(True, BOOL)))
+            safe = lanes.select(fits, INT64, wrapped, "zeroinitializer")
+            term = lanes.op("mul", INT64, safe, lanes.constant(place.stride, INT64))
+            total = lanes.op("add", INT64, total, term) if total else term
+        return total
+
+    def _note(self, wrong: str) -> None:
+        writer, width = self.kernel.writer, self.lanes.width
+        any_wrong = writer.call(
+            "i1", f"llvm.vector.reduce.or.v{width}i1", [(f"<{width} x i1>", wrong)]
+        )
+        old = writer.op("load i64, ptr %status")
+        new = writer.op(f"or i64 {old}, {writer.op(f'zext i1 {any_wrong} to i64')}")
+        writer.do(f"store i64 {new}, ptr %status")
+
+    def _lane(self, distances: str, lane: int) -> str:
+        """Where the entry of a lane is."""
+        writer, memory = self.kernel.writer, self.kind.memory
+        distance = writer.op(f"extractelement <{self.lanes.width} x i64> {distances}, i32 {lane}")
+        start = (
+            self.base if self.standing else self.kernel.lane_address(self.access, self.base, lane)
+        )
+        return writer.op(f"getelementptr {memory}, ptr {start}, i64 {distance}")
+
+    def load(self, distances: str, count: int) -> str:
+        if self.standing:
+            return self.kernel.load_at(self.access, self._lane(distances, 0), count)
+        writer, kind, width = self.kernel.writer, self.kind, self.lanes.width
+        vector, value = f"<{width} x {kind.memory}>", "zeroinitializer"
+        for lane in range(count):
+            pointer = self._lane(distances, lane)
+            entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
+            value = writer.op(f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}")
+        return writer.op(f"trunc {vector} {value} to <{width} x i1>") if kind.is_bool else value
+
+    def store(self, distances: str, count: int, value: str, adds: bool) -> None:
+        """Put values, or add them, one after the other: a place may be named more than once."""
+        kernel, writer, kind, width = self.kernel, self.kernel.writer, self.kind, self.lanes.width
+        add = "fadd" if kind.is_float else "add"
+        if self.standing:
+            start = self._lane(distances, 0)
+            if adds:
+                old = kernel.load_at(self.access, start, count)
+                value = self.lanes.op(add, kind, old, value)
+            kernel.store_at(self.access, start, count, value)
+            return
+        vector = f"<{width} x {kind.memory}>"
+        if kind.is_bool:
+            value = writer.op(f"zext <{width} x i1> {value} to {vector}")
+        for lane in range(count):
+            pointer = self._lane(distances, lane)
+            entry = writer.op(f"extractelement {vector} {value}, i32 {lane}")
+            if adds:
+                old = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
+                entry = writer.op(f"{add} {kind.memory} {old}, {entry}")
+            writer.do(f"store {kind.memory} {entry}, ptr {pointer}, align {kind.size}")
