@@ -124,6 +124,13 @@ class DerivativeWarning(UserWarning):
     """A derivative is lost: `float(x)` of a value that is being differentiated."""
 
 
+class ConvergenceWarning(RuntimeWarning):
+    """A solver gave up: what it returns is no solution, or not one to the accuracy that was asked for.
+
+    To have an error instead: `warnings.simplefilter("error", functrans.errors.ConvergenceWarning)`.
+    """
+
+
 def user_frame() -> Any:
     """The innermost frame that is neither functrans' own nor NumPy's; None if there is none."""
     frame: Any = sys._getframe(1)

@@ -1,0 +1,113 @@
+"""Flat lists of arrays as vectors, for solvers: reading them, their norms, and what a solver reports."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.dispatch import Tracer, running_interpreters
+from functrans.core.shapes import ArraySpec, cast, dtype_of, is_inexact, shape_of, spec_of
+from functrans.transforms.callbacks import tap
+from functrans.transforms.leaves import described, fitted, flat, strong
+
+
+def floating(values: Any, what: str) -> tuple[list[Any], Any]:
+    """The leaves of a tree as floating arrays, integers as float64; and its structure."""
+    leaves, structure = flat(values, what)
+    specs = [
+        strong(spec_of(leaf)) if is_inexact(leaf) else ArraySpec(shape_of(leaf), np.dtype(float))
+        for leaf in leaves
+    ]
+    return [fitted(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)], structure
+
+
+def like(found: Any, specs: Sequence[ArraySpec], structure: Any, what: str) -> list[Any]:
+    """The leaves of what a user's function returned, which has to have these specs.
+
+    Floating dtypes may differ and are converted, but a complex value is none where a real one is due.
+    """
+    leaves, found_structure = tree.flatten(found)
+    for leaf in leaves:
+        tree.check_array(leaf, what)
+    if found_structure != structure or any(
+        shape_of(leaf) != spec.shape or (dtype_of(leaf).kind == "c") > (spec.dtype.kind == "c")
+        for leaf, spec in zip(leaves, specs, strict=True)
+    ):
+        raise errors.RuleError(
+            f"{what} has to be of another kind, at {errors.user_location()}.\n"
+            f"  it has to be  {tree.unflatten(structure, map(strong, specs))}\n"
+            f"  and it is     {described(found)}"
+        )
+    return [cast(leaf, spec.dtype) for leaf, spec in zip(leaves, specs, strict=True)]
+
+
+def is_traced(values: Sequence[Any]) -> bool:
+    """Whether a transform may be watching: one is running, or left its mark on these values."""
+    return bool(running_interpreters()) or any(isinstance(value, Tracer) for value in values)
+
+
+def norm(leaves: Sequence[Any]) -> Any:
+    """The Euclidean norm of all entries."""
+    total: Any = np.float64(0.0)
+    for leaf in leaves:
+        # |z|^2 without a square root
+        total = total + np.sum(leaf.real**2 + leaf.imag**2 if leaf.dtype.kind == "c" else leaf**2)
+    return np.sqrt(total)
+
+
+def precision(leaves: Sequence[Any]) -> float:
+    """The relative distance between neighboring numbers, of the least precise leaf."""
+    return max((float(np.finfo(dtype_of(leaf)).eps) for leaf in leaves), default=0.0)
+
+
+def report(values: Sequence[Any], failed: Any, message: str, *numbers: Any) -> list[Any]:
+    """The same values, and a ConvergenceWarning if they `failed`, as soon as that is known.
+
+    The message is formatted with the numbers. In a graph this happens whenever it runs, and under
+    `vmap` for each lane.
+    """
+
+    def warn(seen: Any) -> None:
+        failed, numbers, _ = seen
+        if failed:
+            warn_of_failure(message.format(*map(float, numbers)))
+
+    if not isinstance(failed, Tracer):
+        warn((failed, numbers, values)) if failed else None
+        return list(values)
+    return tap((failed, numbers, list(values)), warn, backward=_ignore)[2]  # type: ignore[no-any-return]
+
+
+def _ignore(_: Any) -> None:
+    pass
+
+
+def warn_of_failure(message: str) -> None:
+    warnings.warn(
+        f"{message}, at {errors.user_location()}.", errors.ConvergenceWarning, stacklevel=2
+    )
+
+
+def check_count(value: Any, option: str, name: str) -> int:
+    """An option that is a positive number of steps."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise errors.OptionError(f"{name}: {option} must be a positive int, not {value!r}.")
+    return int(value)
+
+
+def check_tolerance(value: Any, option: str, name: str) -> float:
+    """An option that is a number, not negative and not traced: a solver branches on it."""
+    plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not plain or not value >= 0:
+        found = "a traced value" if isinstance(value, Tracer) else repr(value)
+        raise errors.OptionError(
+            f"{name}: {option} must be a plain number that is not negative, not {found}."
+        )
+    return float(value)
+
+
+Solver = Callable[..., Any]
