@@ -12,14 +12,22 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.shapes import cast, dtype_of, shape_of, spec_of
+from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.transforms.implicit import stripped
 from functrans.transforms.leaves import strong
 from functrans.transforms.linear import linear_operator
 from functrans.transforms.loops import fori_loop, while_loop
 from functrans.transforms.procedures import Procedure, staged
 from functrans.transforms.systems import System
-from functrans.transforms.vectors import check_count, check_tolerance, like, report
+from functrans.transforms.vectors import (
+    check_count,
+    check_tolerance,
+    joined,
+    like,
+    parted,
+    quotient,
+    report,
+)
 
 Operator = Callable[[Any], Any]
 
@@ -178,14 +186,14 @@ def _solution(
     def solver(preconditioner: Any, start: Any = None) -> Any:
         def solve(matvec: Any, constants: Any, b: Any) -> list[Any]:
             def apply(function: Any, given: Any) -> Operator:
-                return lambda v: _joined(stripped(function(*given, *_parted(v, specs))))
+                return lambda v: joined(stripped(function(*given, *parted(v, specs))))
 
-            vector = _joined(b)
-            first = np.zeros_like(vector) if start is None else _joined(start)
+            vector = joined(b)
+            first = np.zeros_like(vector) if start is None else joined(start)
             x, *state = method(
                 apply(matvec, constants), vector, first, apply(preconditioner, constants[fixed:]), limits
             )
-            return _reported(name, _parted(x, specs), *state)
+            return _reported(name, parted(x, specs), *state)
 
         return solve
 
@@ -193,7 +201,7 @@ def _solution(
         *x, info = solver(preconditioner, start)(operator, (), leaves)
         return tree.unflatten(structure, x), info
     transposed = preconditioner
-    if more or isinstance(preconditioner, Procedure):
+    if isinstance(preconditioner, Procedure):
         transposed = System(preconditioner, _identity, _identity).transposed().matvec
     widened = [*map(spec_of, constants), *map(spec_of, more), *operator.outputs]
     count = fixed + len(more)
@@ -230,20 +238,6 @@ def _function(A: Any, b: Any, name: str, what: str) -> Callable[[Any], Any]:
     return product
 
 
-def _joined(leaves: Sequence[Any]) -> Any:
-    return np.concatenate([np.reshape(leaf, (-1,)) for leaf in leaves])
-
-
-def _parted(vector: Any, specs: Sequence[Any]) -> list[Any]:
-    parts, start = [], 0
-    for spec in specs:
-        size = int(np.prod(spec.shape, dtype=int))
-        part = np.reshape(vector[start : start + size], spec.shape)
-        parts.append(cast(part, spec.dtype)[()])
-        start += size
-    return parts
-
-
 def _reported(name: str, x: list[Any], residual: Any, target: Any, count: Any) -> list[Any]:
     failed = np.logical_not(residual <= target)
     x = report(
@@ -255,7 +249,7 @@ def _reported(name: str, x: list[Any], residual: Any, target: Any, count: Any) -
         residual,
         target,
     )
-    return [*x, np.where(failed, count, 0)]
+    return [*x, np.where(failed, count, 0)[()]]
 
 
 # The methods: method(A, b, x, M, (tol, atol, maxiter)) -> (x, ‖A x - b‖, what is allowed, iterations).
@@ -270,12 +264,6 @@ def _allowed(b: Any, limits: tuple[float, float, int]) -> Any:
     return np.maximum(tol * _length(b), atol)
 
 
-def _quotient(one: Any, other: Any) -> Any:
-    """one / other, and 0 where the iteration broke down: there it stops, without a warning of NumPy's."""
-    safe = np.where(other == 0, 1, other)
-    return np.where(other == 0, 0, one / safe)
-
-
 def _conjugate_gradients(A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
     target, maxiter = _allowed(b, limits), limits[2]
 
@@ -287,11 +275,11 @@ def _conjugate_gradients(A: Operator, b: Any, x: Any, M: Operator, limits: Any) 
     def step(state: Any) -> Any:
         x, r, p, rz, count = state
         Ap = A(p)
-        alpha = _quotient(rz, np.vdot(p, Ap).real)
+        alpha = quotient(rz, np.vdot(p, Ap).real)
         x, r = x + alpha * p, r - alpha * Ap
         z = M(r)
         following = np.vdot(r, z).real
-        return x, r, z + _quotient(following, rz) * p, following, count + 1
+        return x, r, z + quotient(following, rz) * p, following, count + 1
 
     r = b - A(x)
     z = M(r)
@@ -305,26 +293,26 @@ def _stabilized(A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
     shadow = r
 
     def going_on(state: Any) -> Any:
-        _, r, _, _, rho, omega, count = state
+        _, r, _, rho, omega, count = state
         return (_length(r) > target) & (rho != 0) & (omega != 0) & (count < maxiter)
 
     def step(state: Any) -> Any:
-        x, r, p, _, rho, _, count = state
+        x, r, p, rho, _, count = state
         preconditioned = M(p)
         v = A(preconditioned)
-        alpha = _quotient(rho, np.vdot(shadow, v))
+        alpha = quotient(rho, np.vdot(shadow, v))
         s = r - alpha * v
         z = M(s)
         t = A(z)
-        omega = _quotient(np.vdot(t, s), np.vdot(t, t).real)
+        omega = quotient(np.vdot(t, s), np.vdot(t, t).real)
         x = x + alpha * preconditioned + omega * z
         r = s - omega * t
         following = np.vdot(shadow, r)
-        beta = _quotient(following, rho) * _quotient(alpha, omega)
-        return x, r, r + beta * (p - omega * v), v, following, omega, count + 1
+        beta = quotient(following, rho) * quotient(alpha, omega)
+        return x, r, r + beta * (p - omega * v), following, omega, count + 1
 
     rho = np.vdot(shadow, r)
-    state = (x, r, r, np.zeros_like(r), rho, np.ones_like(rho), 0)
+    state = (x, r, r, rho, np.ones_like(rho), 0)
     x, r, *_, count = while_loop(going_on, step, state)
     return x, _length(r), target, count
 
@@ -349,7 +337,7 @@ def _minimal_residuals(
         w = w - again @ V
         length = _length(w)
         length = np.where(length > 10 * eps * scale, length, 0)  # the space is complete
-        V = np.where((rows == k + 1)[:, None], _quotient(w, length), V)
+        V = np.where((rows == k + 1)[:, None], quotient(w, length), V)
         column = h + again + np.where(rows == k + 1, length, 0)
         return V, np.where(columns == k, column[:, None], H)
 
@@ -361,7 +349,7 @@ def _minimal_residuals(
     def cycle(state: Any) -> Any:
         x, r, _, count = state
         length = _length(r)
-        V = np.where((rows == 0)[:, None], _quotient(r, length), 0)
+        V = np.where((rows == 0)[:, None], quotient(r, length), 0)
         H = np.zeros((m + 1, m), dtype_of(b))
         V, H = fori_loop(0, m, arnoldi, (V, H))
         y = np.linalg.pinv(H) @ np.where(rows == 0, length, 0).astype(dtype_of(b))

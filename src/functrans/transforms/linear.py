@@ -84,9 +84,10 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
     arguments = tree.structure((tree.unflatten(structure, leaves),))
     flattened = Flattened(matvec, arguments, name)
     what = f"{name}: the result of {errors.describe(matvec)}, which should be like b,"
+    traced = is_traced(leaves)
     while True:
         specs = [spec_of(leaf) for leaf in leaves]
-        if is_traced(leaves):
+        if traced:
             procedure, constants = close(flattened, specs)
             image = procedure.outputs
         else:
@@ -101,7 +102,7 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
         if wider == specs:
             break
         leaves = list(map(fitted, leaves, wider))
-    if is_traced(leaves):
+    if traced:
         return procedure.cast(tuple(specs)), constants, leaves, structure
     plain = lambda *x: list(map(fitted, flattened(*x), specs))
     return plain, [], leaves, structure

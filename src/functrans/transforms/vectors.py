@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,27 @@ def norm(leaves: Sequence[Any]) -> Any:
     return np.sqrt(total)
 
 
+def joined(leaves: Sequence[Any]) -> Any:
+    """All entries as one vector, of a dtype that holds all of them."""
+    return np.concatenate([np.reshape(leaf, (-1,)) for leaf in leaves])
+
+
+def parted(vector: Any, specs: Sequence[ArraySpec]) -> list[Any]:
+    """The leaves of these specs, from the vector of their entries."""
+    parts, start = [], 0
+    for spec in specs:
+        size = int(np.prod(spec.shape, dtype=int))
+        part = np.reshape(vector[start : start + size], spec.shape)
+        parts.append(cast(part, spec.dtype)[()])
+        start += size
+    return parts
+
+
+def quotient(one: Any, other: Any) -> Any:
+    """one / other, and 0 where other is 0, without a warning of NumPy's."""
+    return np.where(other == 0, 0, one / np.where(other == 0, 1, other))
+
+
 def precision(leaves: Sequence[Any]) -> float:
     """The relative distance between neighboring numbers, of the least precise leaf."""
     return max((float(np.finfo(dtype_of(leaf)).eps) for leaf in leaves), default=0.0)
@@ -108,6 +129,3 @@ def check_tolerance(value: Any, option: str, name: str) -> float:
             f"{name}: {option} must be a plain number that is not negative, not {found}."
         )
     return float(value)
-
-
-Solver = Callable[..., Any]
