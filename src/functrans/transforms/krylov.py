@@ -6,7 +6,8 @@ they have in common, reading arguments and derivatives, is `_solution`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -144,8 +145,8 @@ def gmres(
            [ 1.,  0.]])
     """
     restart = check_count(restart, "restart", "gmres")
-    cycles: Any = lambda *args: _minimal_residuals(*args, restart=restart)
-    return _solution("gmres", cycles, A, b, x0, tol, atol, maxiter, M)
+    method = functools.partial(_minimal_residuals, restart)
+    return _solution("gmres", method, A, b, x0, tol, atol, maxiter, M)
 
 
 def _solution(
@@ -165,7 +166,8 @@ def _solution(
             f"{name}: b has real leaves and complex ones, at {errors.user_location()}. Make all "
             "complex, or split the complex ones into their real and imaginary parts."
         )
-    preconditioner, more = _identity, []
+    preconditioner: Any = _identity
+    more: list[Any] = []
     if M is not None:
         like_b = tree.unflatten(structure, leaves)
         preconditioner, more, *_ = linear_operator(_function(M, b, name, "M"), like_b, name)
@@ -191,7 +193,11 @@ def _solution(
             vector = joined(b)
             first = np.zeros_like(vector) if start is None else joined(start)
             x, *state = method(
-                apply(matvec, constants), vector, first, apply(preconditioner, constants[fixed:]), limits
+                apply(matvec, constants),
+                vector,
+                first,
+                apply(preconditioner, constants[fixed:]),
+                limits,
             )
             return _reported(name, parted(x, specs), *state)
 
@@ -243,13 +249,13 @@ def _reported(name: str, x: list[Any], residual: Any, target: Any, count: Any) -
     x = report(
         x,
         failed,
-        f"{name} has not converged after {{:.0f}} iterations: the residual has the norm {{:.1e}}, and "
-        "{:.1e} is allowed",
+        f"{name} has not converged by iteration {{:.0f}}: the residual has the norm {{:.1e}}, and "
+        "{:.1e} is allowed. Raise maxiter or tol, give a preconditioner M, or take another method.",
         count,
         residual,
         target,
     )
-    return [*x, np.where(failed, count, 0)[()]]
+    return [*x, np.where(failed, np.maximum(count, 1), 0)[()]]
 
 
 # The methods: method(A, b, x, M, (tol, atol, maxiter)) -> (x, ‖A x - b‖, what is allowed, iterations).
@@ -317,9 +323,7 @@ def _stabilized(A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
     return x, _length(r), target, count
 
 
-def _minimal_residuals(
-    A: Operator, b: Any, x: Any, M: Operator, limits: Any, restart: int
-) -> Any:
+def _minimal_residuals(restart: int, A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
     target, maxiter = _allowed(b, limits), limits[2]
     n = shape_of(b)[0]
     m = min(restart, n)

@@ -16,7 +16,7 @@ from functrans.core.shapes import ArraySpec, dtype_of, spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.batching import vmap
 from functrans.transforms.implicit import stripped
-from functrans.transforms.leaves import fitted, is_known, is_staging, strong, zeros
+from functrans.transforms.leaves import fitted, is_known, strong, zeros
 from functrans.transforms.procedures import Flattened, Procedure, close, staged
 from functrans.transforms.systems import System
 from functrans.transforms.vectors import check_tolerance, floating, is_traced, like, norm, report
@@ -98,7 +98,7 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
             else s
             for i, s in zip(image, specs, strict=False)
         ]
-        like(flattened.rebuild(map(zeros, image)), wider, structure, what)
+        like(flattened.rebuild([zeros(spec) for spec in image]), wider, structure, what)
         if wider == specs:
             break
         leaves = list(map(fitted, leaves, wider))
@@ -134,7 +134,7 @@ class UserSolver:
             x,
             np.logical_not(residual <= self.tol * scale),
             f"{of_solver} returns is not a solution of a linear system: the residual has the norm "
-            "{:.1e}, and the right-hand side {:.1e}",
+            "{:.1e}, and the right-hand side {:.1e}. Let the solver go on, or raise tol to accept this.",
             residual,
             scale,
         )
@@ -155,7 +155,7 @@ def closed_system(
     try:
         (forward, first), (backward, second) = written(system), written(system.transposed())
     except errors.FunctransError:
-        if is_staging() or not all(map(is_known, (*constants, *b))):
+        if not all(map(is_known, (*constants, *b))):
             raise
         return system, []  # Python code on values
     if not first and not second:
@@ -181,7 +181,7 @@ def dense_solve(matvec: Any, constants: Sequence[Any], b: Sequence[Any]) -> list
     specs = [spec_of(leaf) for leaf in b]
 
     def coordinates(leaves: Sequence[Any]) -> Any:
-        parts = []
+        parts: list[Any] = []
         for leaf in leaves:
             flat = np.reshape(leaf, (-1,))
             parts += [flat.real, flat.imag] if dtype_of(leaf).kind == "c" else [flat]

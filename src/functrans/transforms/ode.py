@@ -16,8 +16,8 @@ from functrans.core.dispatch import Tracer
 from functrans.core.shapes import spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.implicit import Rules, implicit, stripped
-from functrans.transforms.leaves import is_known, is_staging, lanes_of, strong
-from functrans.transforms.procedures import Procedure, close
+from functrans.transforms.leaves import is_known, lanes_of, strong
+from functrans.transforms.procedures import close
 from functrans.transforms.runge_kutta import METHODS, Options, integrate
 from functrans.transforms.sensitivities import (
     Equation,
@@ -91,6 +91,8 @@ def odeint(
         check_count(mxstep, "mxstep", "odeint"),
         check_tolerance(hmax, "hmax", "odeint"),
     )
+    if not options.hmax:
+        raise errors.OptionError("odeint: hmax must be positive.")
     equation, start, times, parameters, rebuild = read_problem(f, y0, t, args)
     _check_order(times)
     operands = [start, times, *parameters]
@@ -121,10 +123,11 @@ def _written(equation: Equation, operands: list[Any]) -> tuple[Equation, list[An
     try:
         procedure, captured = close(lambda *leaves: [equation(*leaves)], specs)
     except errors.StagingError:
-        if is_staging() or not all(map(is_known, operands)):
+        slope = equation(*stripped([y0, t[0], *parameters]))
+        if not all(map(is_known, (*operands, slope))):
             raise
         # It branches on values, which is well as long as it closes over none that is differentiated.
-        if _is_differentiated(equation(*stripped([y0, t[0], *parameters]))):
+        if _is_differentiated(slope):
             raise errors.ClosureError(
                 f"odeint: the equation {equation} looks at values in a Python branch, and depends on a "
                 "traced value that is not among its arguments. Pass that through args, "
@@ -133,10 +136,10 @@ def _written(equation: Equation, operands: list[Any]) -> tuple[Equation, list[An
         return equation, []
     count = len(captured)
 
-    def slope(y: Any, time: Any, *parameters: Any) -> Any:
+    def written(y: Any, time: Any, *parameters: Any) -> Any:
         return procedure(*parameters[:count], y, time, *parameters[count:])[0]
 
-    return Equation(slope, equation.name), captured
+    return Equation(written, equation.name), captured
 
 
 def _is_differentiated(value: Any) -> bool:

@@ -16,7 +16,7 @@ from functrans.core.dispatch import Tracer
 from functrans.core.shapes import spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.implicit import stripped
-from functrans.transforms.leaves import is_known, is_staging, strong, zeros
+from functrans.transforms.leaves import is_known, strong, zeros
 from functrans.transforms.linear import UserSolver, closed_system, dense_solve
 from functrans.transforms.loops import while_loop
 from functrans.transforms.procedures import CuriousStage, Procedure, close, push_through, staged
@@ -94,7 +94,7 @@ def custom_root(
             x,
             np.logical_not(residual <= tol * (1 + np.where(np.isfinite(first), first, 0.0))),
             f"{of_solver} returns is not a root of {errors.describe(f)}: ‖f(x)‖ is {{:.1e}}, and "
-            "{:.1e} at the start",
+            "{:.1e} at the start. Let the solver go on, or raise tol to accept this.",
             residual,
             first,
         )
@@ -195,9 +195,9 @@ class _Iteration:
         x, change, allowed, count = while_loop(going_on, body, body(state))
         return report(
             x,
-            np.logical_not(change <= allowed),
-            f"the fixed-point iteration {what} has not converged after {{:.0f}} steps: the last one "
-            "changed x by {:.1e}, and {:.1e} is allowed",
+            np.logical_not(np.isfinite(change) & (change <= allowed)),
+            f"the fixed-point iteration {what} has not converged by step {{:.0f}}, which changed x by "
+            "{:.1e}, and {:.1e} is allowed. Raise maxiter or tol, and see that the function contracts.",
             count,
             change,
             allowed,
@@ -231,7 +231,7 @@ def _root(
     try:
         procedure, captured = written()
     except errors.StagingError:
-        if is_staging() or not all(map(is_known, leaves)):
+        if not all(map(is_known, leaves)):
             raise
         # f branches on values: it runs as it is, and is written down where the root was found.
         found = find(direct, start)

@@ -128,8 +128,8 @@ def integrate(slope: Slope, y0: Any, t: Any, options: Options) -> Any:
         [np.concatenate([y0[None], later])],
         failed,
         f"odeint ({options.method}) has stopped at t = {{:.6g}}, before {{:.6g}}, after {{:.0f}} steps from "
-        f"the last time of output (mxstep is {options.mxstep}); the last step size is {{:.1e}}. The rest "
-        "of the path is nan",
+        f"the last time of output, of which {options.mxstep} are allowed, with a step size of {{:.1e}}. The "
+        "rest of the path is nan: see that the solution exists there, or raise mxstep, rtol or atol.",
         time * direction,
         times[-1] * direction,
         count,
@@ -183,14 +183,20 @@ def _fixed(slope: Slope, y0: Any, times: Any, table: Table, options: Options) ->
 
 
 def _adaptive(slope: Slope, y0: Any, times: Any, table: Table, options: Options) -> Any:
-    rtol, atol = max(options.rtol, 100 * float(np.finfo(dtype_of(y0)).eps)), options.atol
+    numbers = np.finfo(dtype_of(y0))
+    rtol, atol, tiny = (
+        max(options.rtol, 100 * float(numbers.eps)),
+        options.atol,
+        float(numbers.tiny),
+    )
     polynomials = table.polynomials().astype(_real(y0))
-    smallest = 16 * np.finfo(np.float64).eps
     end = times[-1]
+    smallest = 16 * np.finfo(np.float64).eps * np.maximum(np.abs(times[0]), np.abs(end))
 
     def size(v: Any, y: Any) -> Any:
         """The norm of a vector in units of what is allowed at y."""
-        return np.sqrt(np.mean(np.abs(v / (atol + rtol * y)) ** 2)).astype(np.float64)
+        allowed = np.maximum(atol + rtol * y, tiny)
+        return np.sqrt(np.mean(np.abs(v / allowed) ** 2)).astype(np.float64)
 
     def first_step(f0: Any) -> Any:
         # Hairer et al., II.4: a guess from the sizes of y, y' and y'', the last by a step of Euler's.
@@ -224,8 +230,11 @@ def _adaptive(slope: Slope, y0: Any, times: Any, table: Table, options: Options)
         growth = 0.9 * np.where(error > 0, error, 1.0) ** (-1 / table.order)
         growth = np.where(error > 0, np.clip(growth, 0.2, np.where(accepted, 10.0, 1.0)), 10.0)
         growth = np.where(np.isfinite(error), growth, 0.2)
-        failed = ~accepted & (h * growth < smallest * np.maximum(np.abs(s), np.abs(after)))
-        choose = lambda new, old: np.where(accepted, new, old)
+        failed = ~accepted & ~(h * growth >= smallest)  # which is nan's case, too
+
+        def choose(new: Any, old: Any) -> Any:
+            return np.where(accepted, new, old)
+
         return (
             choose(after, s),
             np.minimum(h * growth, options.hmax),

@@ -56,7 +56,9 @@ def read_problem(
     dtype = dtype_of(start)
 
     def slope(y: Any, time: Any, *parameters: Any) -> Any:
-        out = f(tree.unflatten(form, parted(y, specs)), time, *tree.unflatten(structure, parameters))
+        out = f(
+            tree.unflatten(form, parted(y, specs)), time, *tree.unflatten(structure, parameters)
+        )
         found, found_form = tree.flatten(out)
         for leaf in found:
             tree.check_array(leaf, f"odeint: the result of {errors.describe(f)}")
@@ -86,7 +88,7 @@ def _times(t: Any) -> Any:
         t = np.stack(list(t))
     tree.check_array(t, "odeint: the times")
     if len(shape_of(t)) != 1 or shape_of(t)[0] == 0:
-        raise errors.OptionError(f"odeint: the times have the shape {shape_of(t)}, not one axis")
+        raise errors.OptionError(f"odeint: the times have the shape {shape_of(t)}, not one axis.")
     if dtype_of(t).kind not in "fiu":
         raise errors.InputTypeError(f"odeint: the times are real numbers, not {dtype_of(t)}.")
     return cast(as_constant(t), np.dtype(np.float64))

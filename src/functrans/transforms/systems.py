@@ -44,9 +44,7 @@ class System:
             def transpose(*leaves: Any) -> list[Any]:
                 # It is linear, so its pullback is the same everywhere: the graph loses the point.
                 point = [np.zeros(spec.shape, spec.dtype) for spec in specs]
-                return pull_through(
-                    self.matvec, active, [*leaves[:fixed], *point, *leaves[fixed:]]
-                )
+                return pull_through(self.matvec, active, [*leaves[:fixed], *point, *leaves[fixed:]])
 
             matvec = staged(transpose, self.matvec.inputs)
             self._transposed = System(matvec, self.transpose_solve, self.solve)
@@ -61,7 +59,9 @@ class System:
 
         def residual(*leaves: Any) -> list[Any]:
             image = self.matvec(*leaves[:fixed], *leaves[fixed + n :])
-            return [one - other for one, other in zip(image, leaves[fixed : fixed + n], strict=True)]
+            return [
+                one - other for one, other in zip(image, leaves[fixed : fixed + n], strict=True)
+            ]
 
         vector = self.matvec.outputs
         equation = staged(residual, [*self.matvec.inputs[:fixed], *vector, *vector])

@@ -38,7 +38,7 @@ def like(found: Any, specs: Sequence[ArraySpec], structure: Any, what: str) -> l
         for leaf, spec in zip(leaves, specs, strict=True)
     ):
         raise errors.RuleError(
-            f"{what} has to be of another kind, at {errors.user_location()}.\n"
+            f"{what} does not fit, at {errors.user_location()}.\n"
             f"  it has to be  {tree.unflatten(structure, map(strong, specs))}\n"
             f"  and it is     {described(found)}"
         )
@@ -61,7 +61,8 @@ def norm(leaves: Sequence[Any]) -> Any:
 
 def joined(leaves: Sequence[Any]) -> Any:
     """All entries as one vector, of a dtype that holds all of them."""
-    return np.concatenate([np.reshape(leaf, (-1,)) for leaf in leaves])
+    parts = [np.reshape(leaf, (-1,)) for leaf in leaves]
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def parted(vector: Any, specs: Sequence[ArraySpec]) -> list[Any]:
@@ -69,8 +70,9 @@ def parted(vector: Any, specs: Sequence[ArraySpec]) -> list[Any]:
     parts, start = [], 0
     for spec in specs:
         size = int(np.prod(spec.shape, dtype=int))
-        part = np.reshape(vector[start : start + size], spec.shape)
-        parts.append(cast(part, spec.dtype)[()])
+        part = vector if len(specs) == 1 else vector[start : start + size]
+        part = cast(np.reshape(part, spec.shape), spec.dtype)
+        parts.append(part if spec.shape else part[()])
         start += size
     return parts
 
@@ -88,29 +90,28 @@ def precision(leaves: Sequence[Any]) -> float:
 def report(values: Sequence[Any], failed: Any, message: str, *numbers: Any) -> list[Any]:
     """The same values, and a ConvergenceWarning if they `failed`, as soon as that is known.
 
-    The message is formatted with the numbers. In a graph this happens whenever it runs, and under
-    `vmap` for each lane.
+    The message is a sentence, formatted with the numbers, and advice. In a graph this happens
+    whenever it runs, and under `vmap` for each lane.
     """
 
     def warn(seen: Any) -> None:
         failed, numbers, _ = seen
         if failed:
-            warn_of_failure(message.format(*map(float, numbers)))
+            what, advice = message.format(*map(float, numbers)).split(". ", 1)
+            warnings.warn(
+                f"{what}, at {errors.user_location()}. {advice}",
+                errors.ConvergenceWarning,
+                stacklevel=errors.user_depth(),
+            )
 
     if not isinstance(failed, Tracer):
-        warn((failed, numbers, values)) if failed else None
+        warn((failed, numbers, values))
         return list(values)
     return tap((failed, numbers, list(values)), warn, backward=_ignore)[2]  # type: ignore[no-any-return]
 
 
 def _ignore(_: Any) -> None:
     pass
-
-
-def warn_of_failure(message: str) -> None:
-    warnings.warn(
-        f"{message}, at {errors.user_location()}.", errors.ConvergenceWarning, stacklevel=2
-    )
 
 
 def check_count(value: Any, option: str, name: str) -> int:
