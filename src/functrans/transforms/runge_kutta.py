@@ -127,9 +127,9 @@ def integrate(slope: Slope, y0: Any, t: Any, options: Options) -> Any:
     (path,) = report(
         [np.concatenate([y0[None], later])],
         failed,
-        f"odeint ({options.method}) has stopped at t = {{:.6g}}, before {{:.6g}}, after {{:.0f}} steps from "
-        f"the last time of output, of which {options.mxstep} are allowed, with a step size of {{:.1e}}. The "
-        "rest of the path is nan: see that the solution exists there, or raise mxstep, rtol or atol.",
+        f"odeint ({options.method}) has stopped at t = {{:.6g}} on the way to {{:.6g}}, after {{:.0f}} steps "
+        f"since the last time that it reached (mxstep is {options.mxstep}), with a step of {{:.1e}}. The rest "
+        "of the path is nan: see that the solution exists there, and raise mxstep, rtol or atol.",
         time * direction,
         times[-1] * direction,
         count,
@@ -187,7 +187,7 @@ def _adaptive(slope: Slope, y0: Any, times: Any, table: Table, options: Options)
     rtol, atol, tiny = (
         max(options.rtol, 100 * float(numbers.eps)),
         options.atol,
-        float(numbers.tiny),
+        float(numbers.tiny) ** 0.5,
     )
     polynomials = table.polynomials().astype(_real(y0))
     end = times[-1]
@@ -213,7 +213,8 @@ def _adaptive(slope: Slope, y0: Any, times: Any, table: Table, options: Options)
             np.maximum(1e-6, guess * 1e-3),
             quotient(0.01, largest) ** (1 / table.order),
         )
-        return np.minimum(np.minimum(100 * guess, better), options.hmax)
+        found = np.minimum(np.minimum(100 * guess, better), options.hmax)
+        return np.maximum(found, 1e-12 * (end - times[0]))  # it is 0 where y0 = 0 and atol = 0
 
     def step(state: Any) -> Any:
         s, h, count, failed, y, last_s, last_h, last_y, slopes = state
@@ -248,14 +249,15 @@ def _adaptive(slope: Slope, y0: Any, times: Any, table: Table, options: Options)
         )
 
     def advance(state: Any, target: Any) -> Any:
-        s, h, _, failed, *rest = state
+        s, h, count, failed, *rest = state
         failed = failed | (target < rest[1])  # the times are not in order
 
         def going_on(state: Any) -> Any:
             s, _, count, failed = state[:4]
             return (s < target) & ~failed & (count < options.mxstep)
 
-        state = while_loop(going_on, step, (s, h, np.int64(0), failed, *rest))
+        count = np.where(failed, count, 0)
+        state = while_loop(going_on, step, (s, h, count, failed, *rest))
         s, h, count, failed, y, last_s, last_h, last_y, slopes = state
         failed = failed | (s < target)
         θ = cast(quotient(target - last_s, last_h), _real(y))
