@@ -128,8 +128,8 @@ def integrate(slope: Slope, y0: Any, t: Any, options: Options) -> Any:
         [np.concatenate([y0[None], later])],
         failed,
         f"odeint ({options.method}) has stopped at t = {{:.6g}} on the way to {{:.6g}}, after {{:.0f}} steps "
-        f"since the last time that it reached (mxstep is {options.mxstep}), with a step of {{:.1e}}. The rest "
-        "of the path is nan: see that the solution exists there, and raise mxstep, rtol or atol.",
+        f"since the last time that it reached (mxstep is {options.mxstep}), with a step of {{:.1e}}. The "
+        "rest of the path is nan: see that the solution exists there, and raise mxstep, rtol or atol.",
         time * direction,
         times[-1] * direction,
         count,
@@ -231,7 +231,8 @@ def _adaptive(slope: Slope, y0: Any, times: Any, table: Table, options: Options)
         growth = 0.9 * np.where(error > 0, error, 1.0) ** (-1 / table.order)
         growth = np.where(error > 0, np.clip(growth, 0.2, np.where(accepted, 10.0, 1.0)), 10.0)
         growth = np.where(np.isfinite(error), growth, 0.2)
-        failed = ~accepted & ~(h * growth >= smallest)  # which is nan's case, too
+        # Steps that time cannot tell apart lead nowhere; neither does nan.
+        failed = ~(h * growth >= smallest) & ~(accepted & final)
 
         def choose(new: Any, old: Any) -> Any:
             return np.where(accepted, new, old)
