@@ -114,7 +114,7 @@ class BranchError(FunctransError, TypeError):
 
 
 class RuleError(FunctransError, TypeError):
-    """A user's own rule, or callback, that returns other values than those it is to return."""
+    """A user's own rule, callback, equation or solver that returns other values than it is to return."""
 
 
 class ClosureError(FunctransError, TypeError):

@@ -251,7 +251,7 @@ def _adaptive(slope: Slope, y0: Any, times: Any, table: Table, options: Options)
 
     def advance(state: Any, target: Any) -> Any:
         s, h, count, failed, *rest = state
-        failed = failed | (target < rest[1])  # the times are not in order
+        failed = failed | (target < rest[1]) | (target > end)  # the times are not in order
 
         def going_on(state: Any) -> Any:
             s, _, count, failed = state[:4]
