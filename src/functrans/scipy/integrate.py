@@ -18,12 +18,8 @@ from functrans.core.shapes import ArraySpec, shape_of
 from functrans.scipy.loading import load
 from functrans.transforms.batching import vmap
 from functrans.transforms.leaves import bare, tracked
-from functrans.transforms.sensitivities import (
-    Equation,
-    cotangents_of_path,
-    read_problem,
-    tangent_of_path,
-)
+from functrans.transforms.ode import read_problem
+from functrans.transforms.sensitivities import Equation, cotangents_of_path, tangent_of_path
 
 si = load("scipy.integrate")
 

@@ -25,6 +25,7 @@ from functrans.transforms.vectors import (
     check_tolerance,
     joined,
     like,
+    norm,
     parted,
     quotient,
     report,
@@ -261,13 +262,9 @@ def _reported(name: str, x: list[Any], residual: Any, target: Any, count: Any) -
 # The methods: method(A, b, x, M, (tol, atol, maxiter)) -> (x, ‖A x - b‖, what is allowed, iterations).
 
 
-def _length(v: Any) -> Any:
-    return np.sqrt(np.sum(v.real**2 + v.imag**2) if dtype_of(v).kind == "c" else np.sum(v * v))
-
-
 def _allowed(b: Any, limits: tuple[float, float, int]) -> Any:
     tol, atol, _ = limits
-    return np.maximum(tol * _length(b), atol)
+    return np.maximum(tol * norm([b]), atol)
 
 
 def _conjugate_gradients(A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
@@ -276,7 +273,7 @@ def _conjugate_gradients(A: Operator, b: Any, x: Any, M: Operator, limits: Any) 
     def going_on(state: Any) -> Any:
         _, r, _, rz, count = state
         # rz = 0 with r ≠ 0 is a breakdown: M is not definite
-        return (_length(r) > target) & (rz != 0) & (count < maxiter)
+        return (norm([r]) > target) & (rz != 0) & (count < maxiter)
 
     def step(state: Any) -> Any:
         x, r, p, rz, count = state
@@ -290,7 +287,7 @@ def _conjugate_gradients(A: Operator, b: Any, x: Any, M: Operator, limits: Any) 
     r = b - A(x)
     z = M(r)
     x, r, _, _, count = while_loop(going_on, step, (x, r, z, np.vdot(r, z).real, 0))
-    return x, _length(r), target, count
+    return x, norm([r]), target, count
 
 
 def _stabilized(A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
@@ -300,7 +297,7 @@ def _stabilized(A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
 
     def going_on(state: Any) -> Any:
         _, r, _, rho, omega, count = state
-        return (_length(r) > target) & (rho != 0) & (omega != 0) & (count < maxiter)
+        return (norm([r]) > target) & (rho != 0) & (omega != 0) & (count < maxiter)
 
     def step(state: Any) -> Any:
         x, r, p, rho, _, count = state
@@ -320,7 +317,7 @@ def _stabilized(A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
     rho = np.vdot(shadow, r)
     state = (x, r, r, rho, np.ones_like(rho), 0)
     x, r, *_, count = while_loop(going_on, step, state)
-    return x, _length(r), target, count
+    return x, norm([r]), target, count
 
 
 def _minimal_residuals(restart: int, A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
@@ -334,12 +331,12 @@ def _minimal_residuals(restart: int, A: Operator, b: Any, x: Any, M: Operator, l
         """One more vector of the basis V of the Krylov space, and a column of H: A M V = V H."""
         V, H = state
         w = A(M(np.sum(np.where((rows == k)[:, None], V, 0), axis=0)))
-        scale = _length(w)
+        scale = norm([w])
         h = np.conj(V) @ w
         w = w - h @ V
         again = np.conj(V) @ w  # orthogonal to rounding only after a second time
         w = w - again @ V
-        length = _length(w)
+        length = norm([w])
         length = np.where(length > 10 * eps * scale, length, 0)  # the space is complete
         V = np.where((rows == k + 1)[:, None], quotient(w, length), V)
         column = h + again + np.where(rows == k + 1, length, 0)
@@ -347,12 +344,12 @@ def _minimal_residuals(restart: int, A: Operator, b: Any, x: Any, M: Operator, l
 
     def going_on(state: Any) -> Any:
         _, r, before, count = state
-        length = _length(r)
+        length = norm([r])
         return (length > target) & (length < before) & (count < maxiter)
 
     def cycle(state: Any) -> Any:
         x, r, _, count = state
-        length = _length(r)
+        length = norm([r])
         V = np.where((rows == 0)[:, None], quotient(r, length), 0)
         H = np.zeros((m + 1, m), dtype_of(b))
         V, H = fori_loop(0, m, arnoldi, (V, H))
@@ -361,5 +358,5 @@ def _minimal_residuals(restart: int, A: Operator, b: Any, x: Any, M: Operator, l
         return x, b - A(x), length, count + 1
 
     r = b - A(x)
-    x, r, _, count = while_loop(going_on, cycle, (x, r, np.full_like(_length(r), np.inf), 0))
-    return x, _length(r), target, count
+    x, r, _, count = while_loop(going_on, cycle, (x, r, np.full_like(norm([r]), np.inf), 0))
+    return x, norm([r]), target, count

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
+from functrans.core.dispatch import is_anything_running
 from functrans.core.shapes import ArraySpec, dtype_of, spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.batching import vmap
@@ -19,7 +20,7 @@ from functrans.transforms.implicit import stripped
 from functrans.transforms.leaves import fitted, is_known, strong, zeros
 from functrans.transforms.procedures import Flattened, Procedure, close, staged
 from functrans.transforms.systems import System
-from functrans.transforms.vectors import check_tolerance, floating, is_traced, like, norm, report
+from functrans.transforms.vectors import check_tolerance, floating, like, norm, report
 
 
 def linear_solve(
@@ -84,7 +85,7 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
     arguments = tree.structure((tree.unflatten(structure, leaves),))
     flattened = Flattened(matvec, arguments, name)
     what = f"{name}: the result of {errors.describe(matvec)}, which should be like b,"
-    traced = is_traced(leaves)
+    traced = is_anything_running()
     while True:
         specs = [spec_of(leaf) for leaf in leaves]
         if traced:
@@ -157,7 +158,7 @@ def closed_system(
     except errors.FunctransError:
         if not all(map(is_known, (*constants, *b))):
             raise
-        return system, []  # Python code on values
+        return system, []  # it needs values, and shall have them
     if not first and not second:
         return system, []
     k, count = len(first), len(first) + len(second)

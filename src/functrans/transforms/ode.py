@@ -6,26 +6,27 @@ sensitivities.py, and are attached by `implicit`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from functrans.core import errors
-from functrans.core.dispatch import Tracer
-from functrans.core.shapes import spec_of
+from functrans.core import errors, tree
+from functrans.core.dispatch import Tracer, is_anything_running
+from functrans.core.evaluate import as_constant
+from functrans.core.shapes import cast, dtype_of, shape_of, spec_of
 from functrans.transforms.arguments import check_callable
+from functrans.transforms.batching import vmap
 from functrans.transforms.implicit import Rules, implicit, stripped
-from functrans.transforms.leaves import is_known, lanes_of, strong
+from functrans.transforms.leaves import described, flat, is_known, lanes_of, strong
 from functrans.transforms.procedures import close
 from functrans.transforms.runge_kutta import METHODS, Options, integrate
 from functrans.transforms.sensitivities import (
     Equation,
     cotangents_of_path,
-    read_problem,
     tangent_of_path,
 )
-from functrans.transforms.vectors import check_count, check_tolerance, is_traced
+from functrans.transforms.vectors import check_count, check_tolerance, floating, joined, parted
 
 
 def odeint(
@@ -96,13 +97,66 @@ def odeint(
     equation, start, times, parameters, rebuild = read_problem(f, y0, t, args)
     _check_order(times)
     operands = [start, times, *parameters]
-    if not is_traced(operands):
-        path = integrate(lambda y, s: equation(y, s, *parameters), start, times, options)
-        if not isinstance(path, Tracer):
-            return rebuild(path)
+    if not is_anything_running():
+        slope = lambda y, s: equation(y, s, *parameters)
+        return rebuild(integrate(slope, start, times, options))
     equation, captured = _written(equation, operands)
     operands = [start, times, *captured, *parameters]
     return rebuild(_Solver(options)(equation, *operands))
+
+
+def read_problem(
+    f: Callable[..., Any], y0: Any, t: Any, args: Sequence[Any]
+) -> tuple[Equation, Any, Any, list[Any], Callable[[Any], Any]]:
+    """A user's problem on pytrees as one on vectors.
+
+    Returns the equation, the start, the times and the parameters, and the way back: path -> pytree with
+    the times as first axis.
+    """
+    leaves, form = floating(y0, "odeint: the start")
+    specs = [spec_of(leaf) for leaf in leaves]
+    start = joined(leaves) if leaves else np.zeros(0)
+    times = _times(t)
+    parameters, structure = flat(tuple(args), "odeint: an argument of the equation")
+    dtype = dtype_of(start)
+
+    def slope(y: Any, time: Any, *parameters: Any) -> Any:
+        out = f(
+            tree.unflatten(form, parted(y, specs)), time, *tree.unflatten(structure, parameters)
+        )
+        found, found_form = tree.flatten(out)
+        for leaf in found:
+            tree.check_array(leaf, f"odeint: the result of {errors.describe(f)}")
+        if found_form != form or any(
+            shape_of(leaf) != spec.shape for leaf, spec in zip(found, specs, strict=True)
+        ):
+            raise errors.InputTypeError(
+                f"odeint: {errors.describe(f)} returns {described(out)}, and y is "
+                f"{tree.unflatten(form, specs)}. It has to return dy/dt, of the structure and shapes "
+                "of y."
+            )
+        if dtype.kind != "c" and any(dtype_of(leaf).kind == "c" for leaf in found):
+            raise errors.InputTypeError(
+                f"odeint: {errors.describe(f)} returns complex values for a real y. Start from a "
+                "complex y0."
+            )
+        return cast(joined(found), dtype) if found else y
+
+    def rebuild(path: Any) -> Any:
+        return tree.unflatten(form, vmap(lambda y: parted(y, specs))(path))
+
+    return Equation(slope, getattr(f, "__name__", "f")), start, times, parameters, rebuild
+
+
+def _times(t: Any) -> Any:
+    if isinstance(t, (list, tuple)) and t:
+        t = np.stack(list(t))
+    tree.check_array(t, "odeint: the times")
+    if len(shape_of(t)) != 1 or shape_of(t)[0] == 0:
+        raise errors.OptionError(f"odeint: the times have the shape {shape_of(t)}, not one axis.")
+    if dtype_of(t).kind not in "fiu":
+        raise errors.InputTypeError(f"odeint: the times are real numbers, not {dtype_of(t)}.")
+    return cast(as_constant(t), np.dtype(np.float64))
 
 
 def _check_order(times: Any) -> None:

@@ -6,13 +6,14 @@ writing the function down.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import is_anything_running
 from functrans.core.shapes import spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.implicit import stripped
@@ -25,7 +26,6 @@ from functrans.transforms.vectors import (
     check_count,
     check_tolerance,
     floating,
-    is_traced,
     like,
     norm,
     precision,
@@ -224,10 +224,8 @@ def _root(
         return close(direct, specs, stage)
 
     start = stripped(leaves)
-    if not is_traced(leaves):
-        found = find(direct, start)
-        if not any(isinstance(leaf, Tracer) for leaf in found):
-            return found
+    if not is_anything_running():
+        return find(direct, start)
     try:
         procedure, captured = written()
     except errors.StagingError:
@@ -239,22 +237,25 @@ def _root(
     else:
         fixed = stripped(captured)
         found = find(lambda *x: procedure(*fixed, *x), start)
-    equation, count = residual(procedure), len(captured)
-    system = System(_linearized(equation, count), tangent_solver, tangent_solver)
-    if isinstance(tangent_solver, UserSolver):
-        system, more = closed_system(system, [*captured, *found], found)
-    else:
-        more = []
-    root = Root(_with_unused(equation, more), lambda operands, x: (system, [*operands, *x]))
+    count = len(captured)
+
+    @functools.cache
+    def equation() -> Procedure:
+        return residual(procedure)
+
+    @functools.cache
+    def jacobian() -> System:
+        return System(_linearized(equation(), count), tangent_solver, tangent_solver)
+
+    if not isinstance(tangent_solver, UserSolver):
+        root = Root(equation, lambda operands, x: (jacobian(), [*operands, *x]))
+        return root.attached(captured, found, name)
+    # What the user's solver closes over is further operands, on which the equation does not depend.
+    system, more = closed_system(jacobian(), [*captured, *found], found)
+    specs = [*map(spec_of, more), *equation().inputs]
+    widened = functools.cache(lambda: staged(lambda *x: equation()(*x[len(more) :]), specs))
+    root = Root(widened, lambda operands, x: (system, [*operands, *x]))
     return root.attached([*more, *captured], found, name)
-
-
-def _with_unused(equation: Procedure, more: Sequence[Any]) -> Procedure:
-    """The same with further inputs in front, on which only the solver of its tangents depends."""
-    if not more:
-        return equation
-    k = len(more)
-    return staged(lambda *leaves: equation(*leaves[k:]), [*map(spec_of, more), *equation.inputs])
 
 
 def _linearized(f: Procedure, count: int) -> Procedure:

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core import errors, tree
-from functrans.core.evaluate import as_constant
 from functrans.core.shapes import cast, dtype_of, shape_of, spec_of
 from functrans.transforms.batching import vmap
 from functrans.transforms.derivatives import jvp, vjp
-from functrans.transforms.leaves import Flags, chosen, described, flat, moves, strong, zeros
+from functrans.transforms.leaves import Flags, chosen, moves, strong, zeros
 from functrans.transforms.scanning import scan
-from functrans.transforms.vectors import floating, joined, parted
+from functrans.transforms.vectors import joined, parted
 
 Solve = Callable[..., Any]
 
@@ -38,60 +36,6 @@ class Equation:
 
     def __repr__(self) -> str:
         return self.name
-
-
-def read_problem(
-    f: Callable[..., Any], y0: Any, t: Any, args: Sequence[Any]
-) -> tuple[Equation, Any, Any, list[Any], Callable[[Any], Any]]:
-    """A user's problem on pytrees as one on vectors.
-
-    Returns the equation, the start, the times and the parameters, and the way back: path -> pytree with
-    the times as first axis.
-    """
-    leaves, form = floating(y0, "odeint: the start")
-    specs = [spec_of(leaf) for leaf in leaves]
-    start = joined(leaves) if leaves else np.zeros(0)
-    times = _times(t)
-    parameters, structure = flat(tuple(args), "odeint: an argument of the equation")
-    dtype = dtype_of(start)
-
-    def slope(y: Any, time: Any, *parameters: Any) -> Any:
-        out = f(
-            tree.unflatten(form, parted(y, specs)), time, *tree.unflatten(structure, parameters)
-        )
-        found, found_form = tree.flatten(out)
-        for leaf in found:
-            tree.check_array(leaf, f"odeint: the result of {errors.describe(f)}")
-        if found_form != form or any(
-            shape_of(leaf) != spec.shape for leaf, spec in zip(found, specs, strict=True)
-        ):
-            raise errors.InputTypeError(
-                f"odeint: {errors.describe(f)} returns {described(out)}, and y is "
-                f"{tree.unflatten(form, specs)}. It has to return dy/dt, of the structure and shapes "
-                "of y."
-            )
-        if dtype.kind != "c" and any(dtype_of(leaf).kind == "c" for leaf in found):
-            raise errors.InputTypeError(
-                f"odeint: {errors.describe(f)} returns complex values for a real y. Start from a "
-                "complex y0."
-            )
-        return cast(joined(found), dtype) if found else y
-
-    def rebuild(path: Any) -> Any:
-        return tree.unflatten(form, vmap(lambda y: parted(y, specs))(path))
-
-    return Equation(slope, getattr(f, "__name__", "f")), start, times, parameters, rebuild
-
-
-def _times(t: Any) -> Any:
-    if isinstance(t, (list, tuple)) and t:
-        t = np.stack(list(t))
-    tree.check_array(t, "odeint: the times")
-    if len(shape_of(t)) != 1 or shape_of(t)[0] == 0:
-        raise errors.OptionError(f"odeint: the times have the shape {shape_of(t)}, not one axis.")
-    if dtype_of(t).kind not in "fiu":
-        raise errors.InputTypeError(f"odeint: the times are real numbers, not {dtype_of(t)}.")
-    return cast(as_constant(t), np.dtype(np.float64))
 
 
 def _along(equation: Any, path: Any, t: Any, parameters: Sequence[Any]) -> Any:

@@ -54,8 +54,15 @@ class System:
     def solution(self, constants: Sequence[Any], b: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """x with A x = b, and what else the solver tells."""
         found = stripped(self.solve(self.matvec, stripped(constants), stripped(b)))
-        n = len(b)
-        fixed = len(constants)
+        fixed, n = len(constants), len(b)
+        root = Root(self.equation, lambda operands, x: (self, operands[:fixed]))
+        return root.attached([*constants, *b], found[:n], "linear_solve"), found[n:]
+
+    def equation(self) -> Procedure:
+        """(constants, b, x) -> A x - b."""
+        vector = self.matvec.outputs
+        n = len(vector)
+        fixed = len(self.matvec.inputs) - n
 
         def residual(*leaves: Any) -> list[Any]:
             image = self.matvec(*leaves[:fixed], *leaves[fixed + n :])
@@ -63,20 +70,18 @@ class System:
                 one - other for one, other in zip(image, leaves[fixed : fixed + n], strict=True)
             ]
 
-        vector = self.matvec.outputs
-        equation = staged(residual, [*self.matvec.inputs[:fixed], *vector, *vector])
-        root = Root(equation, lambda operands, x: (self, operands[:fixed]))
-        return root.attached([*constants, *b], found[:n], "linear_solve"), found[n:]
+        return staged(residual, [*self.matvec.inputs[:fixed], *vector, *vector])
 
 
 class Root:
     """x with f(operands, x) = 0, as a function of the operands.
 
-    `jacobian(operands, x)` is the system whose operator is J = ∂f/∂x, and its constants.
+    `equation()` is f, when a derivative needs it, and `jacobian(operands, x)` is the system whose
+    operator is J = ∂f/∂x, with its constants.
     """
 
-    def __init__(self, f: Procedure, jacobian: Callable[..., Any]) -> None:
-        self.f = f
+    def __init__(self, equation: Callable[[], Procedure], jacobian: Callable[..., Any]) -> None:
+        self.equation = equation
         self.jacobian = jacobian
 
     def attached(self, operands: Sequence[Any], found: Sequence[Any], name: str) -> list[Any]:
@@ -87,7 +92,7 @@ class Root:
     # J dx + (∂f/∂θ) dθ = 0
 
     def push(self, operands: list[Any], x: list[Any], tangents: list[Any]) -> list[Any]:
-        _, moved = push_through(self.f, [*operands, *x], [*tangents, *(None for _ in x)])
+        _, moved = push_through(self.equation(), [*operands, *x], [*tangents, *(None for _ in x)])
         rhs = [
             zero_tangent(like) if each is None else -each
             for each, like in zip(moved, x, strict=True)
@@ -103,4 +108,5 @@ class Root:
         system, constants = self.jacobian(operands, x)
         multipliers = system.transposed().solution(constants, cotangents)[0]
         back = [-each for each in multipliers]
-        return pull_through(self.f, active + (False,) * len(x), [*operands, *x, *back])
+        flags = active + (False,) * len(x)
+        return pull_through(self.equation(), flags, [*operands, *x, *back])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.dispatch import Tracer, running_interpreters
+from functrans.core.dispatch import Tracer
 from functrans.core.shapes import ArraySpec, cast, dtype_of, is_inexact, shape_of, spec_of
 from functrans.transforms.callbacks import tap
 from functrans.transforms.leaves import described, fitted, flat, strong
@@ -34,7 +34,7 @@ def like(found: Any, specs: Sequence[ArraySpec], structure: Any, what: str) -> l
     for leaf in leaves:
         tree.check_array(leaf, what)
     if found_structure != structure or any(
-        shape_of(leaf) != spec.shape or (dtype_of(leaf).kind == "c") > (spec.dtype.kind == "c")
+        shape_of(leaf) != spec.shape or (dtype_of(leaf).kind == "c" and spec.dtype.kind != "c")
         for leaf, spec in zip(leaves, specs, strict=True)
     ):
         raise errors.RuleError(
@@ -45,18 +45,12 @@ def like(found: Any, specs: Sequence[ArraySpec], structure: Any, what: str) -> l
     return [cast(leaf, spec.dtype) for leaf, spec in zip(leaves, specs, strict=True)]
 
 
-def is_traced(values: Sequence[Any]) -> bool:
-    """Whether a transform may be watching: one is running, or left its mark on these values."""
-    return bool(running_interpreters()) or any(isinstance(value, Tracer) for value in values)
-
-
 def norm(leaves: Sequence[Any]) -> Any:
     """The Euclidean norm of all entries."""
-    total: Any = np.float64(0.0)
+    parts = []
     for leaf in leaves:
-        # |z|^2 without a square root
-        total = total + np.sum(leaf.real**2 + leaf.imag**2 if leaf.dtype.kind == "c" else leaf**2)
-    return np.sqrt(total)
+        parts += [leaf.real, leaf.imag] if dtype_of(leaf).kind == "c" else [leaf]
+    return np.sqrt(sum(np.sum(part * part) for part in parts))
 
 
 def joined(leaves: Sequence[Any]) -> Any:
