@@ -104,6 +104,33 @@ def test_preconditioners_are_part_of_the_derivative(method):
     )
 
 
+@pytest.mark.parametrize("method", [bicgstab, gmres])
+def test_the_transposed_system_has_the_transposed_preconditioner(method):
+    """The inverse is found at once with itself for preconditioner, but not with another."""
+    matrix, b = system(30)
+    inverse = np.linalg.inv(matrix)
+    once = {"maxiter": 1, "tol": 1e-9, **({"restart": 1} if method is gmres else {})}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gradient = ft.grad(lambda b: np.sum(method(matrix, b, M=inverse, **once)[0]))(b)
+    np.testing.assert_allclose(gradient, np.ones(30) @ inverse, rtol=1e-7)
+
+
+def test_starts_that_are_traced_do_not_reach_the_derivative():
+    matrix, b = system(definite=True)
+
+    def loss(scale, starts):
+        run = lambda x0: np.sum(np.sin(cg(scale * matrix, b, x0, **TIGHT)[0]))
+        return np.sum(ft.vmap(run)(starts))
+
+    starts = np.stack([b, 2 * b])
+    exact = lambda scale: 2 * np.sum(np.sin(np.linalg.solve(scale * matrix, b)))
+    expected = ft.grad(exact)(1.3)
+    for derivative in (ft.grad, ft.jacfwd):
+        for gradient in (derivative(loss), ft.jit(derivative(loss)), derivative(ft.jit(loss))):
+            np.testing.assert_allclose(gradient(1.3, starts), expected, rtol=1e-9)
+
+
 def test_a_preconditioner_saves_iterations():
     scales = np.geomspace(1.0, 1e6, 60)
     matrix = np.diag(scales) + 0.1
@@ -249,6 +276,8 @@ def test_arguments_of_another_kind_are_refused():
         cg(lambda x: x[1:], b)
     with pytest.raises(errors.RuleError, match="x0, which should be like b, does not fit"):
         cg(matrix, b, np.zeros(4))
+    with pytest.raises(errors.InputTypeError, match="M makes complex values of real ones"):
+        cg(matrix, b, M=lambda x: 1j * x)
     with pytest.raises(errors.OptionError, match="cg: tol must be a plain number"):
         cg(matrix, b, tol=-1.0)
     with pytest.raises(errors.OptionError, match="gmres: restart must be a positive int, not 0"):

@@ -83,6 +83,13 @@ def test_times_that_decrease_or_repeat_or_are_alone():
             np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
+def test_times_that_are_neighbors():
+    t = np.array([1.0, np.nextafter(1.0, 2.0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(odeint(lambda y, t: -y, 1.0, t), [1, 1])
+
+
 def test_the_equation_is_not_asked_beyond_the_last_time():
     seen = []
 
@@ -196,6 +203,20 @@ def test_vmap_is_a_loop(in_axes):
     assert_trees_close(ft.vmap(gradient, in_axes)(*args), looped, 1e-8)
 
 
+def test_what_lanes_share_gets_a_cotangent_from_each():
+    starts = np.array([0.5, 1.0, 3.0])
+    final = lambda rate, y: odeint(lambda y, t: -rate * y, y, np.array([0.0, 2.0]), **TIGHT)[-1]
+    total = lambda rate: np.sum(ft.vmap(lambda y: final(rate, y))(starts) ** 2)
+    exact = -4 * np.sum(starts**2) * np.exp(-4 * 0.5)
+    for gradient in (
+        ft.grad(total),
+        ft.jacfwd(total),
+        ft.jit(ft.grad(total)),
+        ft.grad(ft.jit(total)),
+    ):
+        np.testing.assert_allclose(gradient(0.5), exact, rtol=1e-8)
+
+
 def test_lanes_make_their_own_steps():
     """A slow lane beside a fast one: each is what it would be alone."""
     rates = np.array([0.01, 1.0, 100.0])
@@ -300,6 +321,7 @@ def test_times_that_turn_back_in_a_graph_are_reported():
     for t in ([0.0, 1.0, 0.5], [0.0, 0.3, 0.2, 1.0], [0.0, 1.0, 0.5, 1.0]):
         out, messages = warned(turning, np.array(t))
         assert np.isnan(out[-1]) and len(messages) == 1
+    assert "after 0 steps" in warned(turning, np.array([0.0, 1.0, 0.5]))[1][0]
 
 
 # Other libraries.

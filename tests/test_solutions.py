@@ -85,6 +85,27 @@ def test_lanes_and_graphs_of_linear_solutions():
     assert_trees_close(curvature, ft.hessian(loss)(MATRIX), 1e-10)
 
 
+def test_what_lanes_share_gets_a_cotangent_from_each():
+    rights = np.stack([RIGHT, 2 * RIGHT, RIGHT[::-1]])
+
+    def total(solution):
+        return lambda m: np.sum(np.sin(ft.vmap(lambda b: solution(m, b))(rights)))
+
+    expected = ft.grad(total(np.linalg.solve))(MATRIX)
+    for gradient in (
+        ft.grad,
+        ft.jacfwd,
+        lambda f: ft.jit(ft.grad(f)),
+        lambda f: ft.grad(ft.jit(f)),
+    ):
+        assert_trees_close(gradient(total(solved))(MATRIX), expected, 1e-10)
+    curvature = ft.hessian(total(solved))(MATRIX)
+    assert_trees_close(curvature, ft.hessian(total(np.linalg.solve))(MATRIX), 1e-9)
+    anomalies = np.array([0.3, 1.1])
+    shared = ft.grad(lambda e: np.sum(ft.vmap(lambda m: kepler(e, m))(anomalies)))(0.6)
+    np.testing.assert_allclose(shared, sum(ft.grad(kepler)(0.6, m) for m in anomalies), rtol=1e-9)
+
+
 def test_python_loops_in_solvers_part_the_lanes():
     scales = np.array([1.0, 0.5, 0.8])
     gradient = ft.grad(lambda s: np.sum(solved(s * MATRIX, RIGHT, by_steps) ** 2))
@@ -350,6 +371,36 @@ def test_python_branches_in_the_function_itself():
 
     np.testing.assert_allclose(ft.grad(root)(4.0), 0.25)
     np.testing.assert_allclose(ft.vmap(ft.grad(root))(np.array([4.0, 9.0])), [0.25, 1 / 6])
+
+
+def test_a_limit_of_zero_is_reached():
+    assert warned(lambda: fixed_point(lambda x: 0.5 * x, 1.0, maxiter=50)) == []
+    np.testing.assert_allclose(
+        ft.grad(lambda a: fixed_point(lambda x: a * x, 1.0))(0.5), 0, atol=1e-9
+    )
+
+
+def test_worker_threads_may_close_over_traced_values():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def in_a_thread(function):
+        def run(a):
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(function, a).result()
+
+        return run
+
+    def diagonal(a):
+        return np.sum(
+            linear_solve(lambda x: a * x, RIGHT, lambda matvec, b: b / matvec(np.ones(3)))
+        )
+
+    decay = lambda a: ft.odeint(lambda y, t: -a * y, 1.0, np.array([0.0, 1.0]))[-1]
+    gmres = lambda a: np.sum(ft.gmres(lambda x: a * x, RIGHT)[0])
+    for function in (cube_root, lambda a: kepler(a, 1.1), diagonal, decay, gmres):
+        np.testing.assert_allclose(
+            ft.grad(in_a_thread(function))(0.4), ft.grad(function)(0.4), rtol=1e-12
+        )
 
 
 def test_memory_does_not_depend_on_the_number_of_iterations():

@@ -161,7 +161,7 @@ def _solution(
     maxiter: int | None,
     M: Any,
 ) -> tuple[Any, Any]:
-    operator, constants, leaves, structure = linear_operator(_function(A, b, name, "A"), b, name)
+    operator, constants, leaves, structure = linear_operator(_function(A, name, "A"), b, name)
     if len({dtype_of(leaf).kind for leaf in leaves}) > 1:
         raise errors.InputTypeError(
             f"{name}: b has real leaves and complex ones, at {errors.user_location()}. Make all "
@@ -169,9 +169,14 @@ def _solution(
         )
     preconditioner: Any = _identity
     more: list[Any] = []
-    if M is not None:
+    if M is not None and leaves:
         like_b = tree.unflatten(structure, leaves)
-        preconditioner, more, *_ = linear_operator(_function(M, b, name, "M"), like_b, name)
+        preconditioner, more, wider, _ = linear_operator(_function(M, name, "M"), like_b, name)
+        if dtype_of(wider[0]) != dtype_of(leaves[0]):
+            raise errors.InputTypeError(
+                f"{name}: M makes complex values of real ones, at {errors.user_location()}, and A does "
+                "not. Make b complex."
+            )
     specs = [strong(spec_of(leaf)) for leaf in leaves]
     start = None
     if x0 is not None:
@@ -213,9 +218,9 @@ def _solution(
     widened = [*map(spec_of, constants), *map(spec_of, more), *operator.outputs]
     count = fixed + len(more)
     matvec = staged(lambda *args: operator(*args[:fixed], *args[count:]), widened)
-    forward, backward = solver(preconditioner), solver(transposed)
-    system = System(matvec, solver(preconditioner, start) if start else forward, backward)
-    x, (info,) = system.solution([*constants, *more], leaves)
+    system = System(matvec, solver(preconditioner), solver(transposed))
+    first = solver(preconditioner, start)  # derivatives have nothing to do with where it starts
+    x, (info,) = system.solution([*constants, *more], leaves, first)
     return tree.unflatten(structure, x), info
 
 
@@ -223,7 +228,7 @@ def _identity(*leaves: Any) -> list[Any]:
     return list(leaves)
 
 
-def _function(A: Any, b: Any, name: str, what: str) -> Callable[[Any], Any]:
+def _function(A: Any, name: str, what: str) -> Callable[[Any], Any]:
     """An operator that is given as a function or as a matrix."""
     if callable(A):
         return A  # type: ignore[no-any-return]

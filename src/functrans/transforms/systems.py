@@ -51,9 +51,15 @@ class System:
             self._transposed._transposed = self
         return self._transposed
 
-    def solution(self, constants: Sequence[Any], b: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """x with A x = b, and what else the solver tells."""
-        found = stripped(self.solve(self.matvec, stripped(constants), stripped(b)))
+    def solution(
+        self, constants: Sequence[Any], b: Sequence[Any], solve: Callable[..., Any] | None = None
+    ) -> tuple[list[Any], list[Any]]:
+        """x with A x = b, and what else the solver tells.
+
+        A solver that is given is for this solution only, and not for its derivatives.
+        """
+        solve = solve or self.solve
+        found = stripped(solve(self.matvec, stripped(constants), stripped(b)))
         fixed, n = len(constants), len(b)
         root = Root(self.equation, lambda operands, x: (self, operands[:fixed]))
         return root.attached([*constants, *b], found[:n], "linear_solve"), found[n:]
