@@ -118,6 +118,14 @@ def test_kinds_of_start():
     np.testing.assert_allclose(zero[1], [np.sin(1), np.cos(1)], rtol=1e-7)
 
 
+def test_results_belong_to_the_caller():
+    y0 = np.ones(2)
+    for t in ([0.0], [0.0, 1.0]):
+        out = odeint(lambda y, t: -y, y0, t)
+        out[0] = 5.0
+        np.testing.assert_array_equal(y0, [1, 1])
+
+
 def test_complex_paths():
     turn = lambda w: odeint(lambda y, t: 1j * w * y, 1.0 + 0j, [0.0, 1.0], **TIGHT)[-1]
     np.testing.assert_allclose(turn(1.3), np.exp(1.3j), rtol=1e-9)
@@ -306,6 +314,7 @@ def test_arguments_of_another_kind_are_refused():
         ),
         "It has to return dy/dt": lambda: odeint(lambda y, t: (y, y), 1.0, TIMES),
         "complex values for a real y": lambda: odeint(lambda y, t: 1j * y, 1.0, TIMES),
+        "returns complex values": lambda: odeint(lambda y, t: (1j, 1.0), (1.0, 1j), TIMES),
         "the times are real numbers, not complex128": lambda: odeint(slope, 1.0, TIMES + 0j),
         "an argument of the equation is a value of type str": lambda: odeint(
             slope, 1.0, TIMES, "x"

@@ -436,6 +436,20 @@ def test_solutions_without_entries():
     assert empty(2.0) == 1.0
 
 
+def test_results_belong_to_the_caller():
+    start = np.ones(2)
+    for solution in (
+        lambda: custom_root(lambda x: x - start, start, lambda f, x: x),
+        lambda: fixed_point(lambda x: x, start),
+        lambda: linear_solve(lambda x: x, start, lambda matvec, b: b),
+        lambda: ft.cg(np.eye(2), start, start)[0],
+        lambda: ft.grad(lambda b: np.sum(linear_solve(lambda x: x, b, lambda matvec, b: b)))(start),
+    ):
+        out = solution()
+        out *= 3.0
+        np.testing.assert_array_equal(start, [1, 1])
+
+
 def test_integers_are_taken_as_floats():
     assert fixed_point(lambda x: x / 2 + 1, 3).dtype == float
     np.testing.assert_allclose(

@@ -23,6 +23,7 @@ from functrans.transforms.systems import System
 from functrans.transforms.vectors import (
     check_count,
     check_tolerance,
+    floating,
     joined,
     like,
     norm,
@@ -180,7 +181,9 @@ def _solution(
     specs = [strong(spec_of(leaf)) for leaf in leaves]
     start = None
     if x0 is not None:
-        start = stripped(like(x0, specs, structure, f"{name}: x0, which should be like b,"))
+        given, form = floating(x0, f"{name}: x0")
+        what = f"{name}: x0, which should be like b,"
+        start = stripped(like(tree.unflatten(form, given), specs, structure, what))
     size = sum(int(np.prod(spec.shape, dtype=int)) for spec in specs)
     limits = (
         check_tolerance(tol, "tol", name),

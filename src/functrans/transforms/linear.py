@@ -42,7 +42,8 @@ def linear_solve(
     b : pytree of arrays
     solve : callable
         solve(matvec, b) -> x. It sees values without derivatives. It may branch on them in Python where
-        they are known; under `jit` it has to be made of `while_loop` and the like.
+        they are known; under `jit` it has to be made of `while_loop` and the like. If it does not
+        branch, it may close over traced values.
     transpose_solve : callable, optional
         transpose_solve(matvec_transposed, b) -> x for the transposed system; `solve` if not given.
     tol : float

@@ -135,7 +135,10 @@ def read_problem(
                 f"{tree.unflatten(form, specs)}. It has to return dy/dt, of the structure and shapes "
                 "of y."
             )
-        if dtype.kind != "c" and any(dtype_of(leaf).kind == "c" for leaf in found):
+        if any(
+            dtype_of(leaf).kind == "c" and spec.dtype.kind != "c"
+            for leaf, spec in zip(found, specs, strict=True)
+        ):
             raise errors.InputTypeError(
                 f"odeint: {errors.describe(f)} returns complex values for a real y. Start from a "
                 "complex y0."
@@ -160,7 +163,7 @@ def _times(t: Any) -> Any:
 
 
 def _check_order(times: Any) -> None:
-    """Refuse times that go back and forth, if they are known; if not, the path is nan behind a turn."""
+    """Refuse times that go back and forth, if they are known; if not, the integration will report them."""
     lanes = lanes_of(times)
     if lanes is not None:
         steps = np.diff(lanes, axis=-1)

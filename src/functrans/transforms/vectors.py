@@ -12,17 +12,21 @@ from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import ArraySpec, cast, dtype_of, is_inexact, shape_of, spec_of
 from functrans.transforms.callbacks import tap
+from functrans.transforms.carries import owned
 from functrans.transforms.leaves import described, fitted, flat, strong
 
 
 def floating(values: Any, what: str) -> tuple[list[Any], Any]:
-    """The leaves of a tree as floating arrays, integers as float64; and its structure."""
+    """The leaves of a tree as floating arrays, integers as float64; and its structure.
+
+    They are copies: a solver may return what it was given, or change it.
+    """
     leaves, structure = flat(values, what)
     specs = [
         strong(spec_of(leaf)) if is_inexact(leaf) else ArraySpec(shape_of(leaf), np.dtype(float))
         for leaf in leaves
     ]
-    return [fitted(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)], structure
+    return [fitted(owned(leaf), spec) for leaf, spec in zip(leaves, specs, strict=True)], structure
 
 
 def like(found: Any, specs: Sequence[ArraySpec], structure: Any, what: str) -> list[Any]:
