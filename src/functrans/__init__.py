@@ -53,9 +53,16 @@ if TYPE_CHECKING:
     from functrans.transforms.custom import custom_jvp as custom_jvp
     from functrans.transforms.custom import custom_vjp as custom_vjp
     from functrans.transforms.extension import define_primitive as define_primitive
+    from functrans.transforms.krylov import bicgstab as bicgstab
+    from functrans.transforms.krylov import cg as cg
+    from functrans.transforms.krylov import gmres as gmres
+    from functrans.transforms.linear import linear_solve as linear_solve
     from functrans.transforms.loops import fori_loop as fori_loop
     from functrans.transforms.loops import while_loop as while_loop
     from functrans.transforms.mapping import map as map
+    from functrans.transforms.ode import odeint as odeint
+    from functrans.transforms.roots import custom_root as custom_root
+    from functrans.transforms.roots import fixed_point as fixed_point
     from functrans.transforms.scanning import scan as scan
 
 __version__ = "0.1.0"
@@ -67,16 +74,23 @@ _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 # What is imported when it is first used, so that `import functrans` stays fast, and where it is.
 _LATER = {
     "associative_scan": "transforms.associative",
+    "bicgstab": "transforms.krylov",
+    "cg": "transforms.krylov",
     "checkpoint": "transforms.checkpointing",
     "checkpoint_name": "transforms.checkpointing",
     "cond": "transforms.branching",
     "custom_jvp": "transforms.custom",
+    "custom_root": "transforms.roots",
     "custom_vjp": "transforms.custom",
     "define_primitive": "transforms.extension",
+    "fixed_point": "transforms.roots",
     "fori_loop": "transforms.loops",
+    "gmres": "transforms.krylov",
     "jit": "compiler.jit",
+    "linear_solve": "transforms.linear",
     "load_graph": "compiler.storage",
     "map": "transforms.mapping",
+    "odeint": "transforms.ode",
     "pure_callback": "transforms.callbacks",
     "remat": "transforms.checkpointing",
     "scan": "transforms.scanning",
@@ -103,16 +117,21 @@ __all__ = [
     "all_gather",
     "associative_scan",
     "axis_index",
+    "bicgstab",
+    "cg",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
     "cond",
     "custom_jvp",
+    "custom_root",
     "custom_vjp",
     "define_primitive",
     "errors",
     "eval_shape",
+    "fixed_point",
     "fori_loop",
+    "gmres",
     "grad",
     "hessian",
     "hvp",
@@ -121,12 +140,14 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "linear_solve",
     "linear_transpose",
     "linearize",
     "load_graph",
     "make_graph",
     "map",
     "numpy",
+    "odeint",
     "pmax",
     "pmean",
     "pmin",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -37,16 +36,5 @@ def warn_of_retracing(function: Callable[..., Any], traces: list[dict[str, str]]
         "dtype or static value is traced and compiled anew. Pad arrays to a few shapes, or pass "
         "numbers as arrays instead of static arguments.",
         RetraceWarning,
-        stacklevel=_depth_of_user(),
+        stacklevel=errors.user_depth(),
     )
-
-
-def _depth_of_user() -> int:
-    """How far up the user's frame is, so that the warning points at the call."""
-    frame: Any = sys._getframe(1)
-    user = errors.user_frame()
-    depth = 1
-    while frame is not None and frame is not user:
-        frame = frame.f_back
-        depth += 1
-    return depth

@@ -138,6 +138,11 @@ def running_interpreters() -> list[Interpreter]:
     return _running.stack
 
 
+def is_anything_running() -> bool:
+    """Whether an interpreter is at work, in this thread or another: if not, no value is traced."""
+    return bool(_everywhere)
+
+
 def named_axis(name: Any) -> Any:
     """The running `vmap` that has this axis name."""
     for interpreter in reversed(_running.stack):

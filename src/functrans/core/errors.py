@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_GENERATED = "<functrans "  # how the names of all generated code begin
 RULE_FILE = "<functrans rule>"  # the name of code that rules are compiled from
 _NUMPY_FOLDER = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
@@ -113,7 +114,7 @@ class BranchError(FunctransError, TypeError):
 
 
 class RuleError(FunctransError, TypeError):
-    """A user's own rule, or callback, that returns other values than those it is to return."""
+    """A user's own rule, callback, equation or solver that returns other values than it is to return."""
 
 
 class ClosureError(FunctransError, TypeError):
@@ -124,15 +125,33 @@ class DerivativeWarning(UserWarning):
     """A derivative is lost: `float(x)` of a value that is being differentiated."""
 
 
+class ConvergenceWarning(RuntimeWarning):
+    """A solver gave up: what it returns is no solution, or not one to the accuracy that was asked for.
+
+    To have an error instead: `warnings.simplefilter("error", functrans.errors.ConvergenceWarning)`.
+    """
+
+
 def user_frame() -> Any:
     """The innermost frame that is neither functrans' own nor NumPy's; None if there is none."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if file != RULE_FILE and not file.startswith((_PACKAGE_FOLDER, _NUMPY_FOLDER)):
+        if not file.startswith((_GENERATED, _PACKAGE_FOLDER, _NUMPY_FOLDER)):
             return frame
         frame = frame.f_back
     return None
+
+
+def user_depth() -> int:
+    """How far up the user's frame is from the caller's, as `stacklevel` of a warning counts."""
+    frame: Any = sys._getframe(1)
+    user = user_frame()
+    depth = 1
+    while frame is not None and frame is not user:
+        frame = frame.f_back
+        depth += 1
+    return depth
 
 
 def user_location() -> str:

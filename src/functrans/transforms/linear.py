@@ -1,0 +1,209 @@
+"""linear_solve: the solution of a linear system by a solver of the user's own.
+
+The solver is called with a function and values that carry no derivatives, so it may be anything; the
+derivative comes from the equation. The solvers cg, gmres and bicgstab are in krylov.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functrans.core import errors, tree
+from functrans.core.dispatch import is_anything_running
+from functrans.core.shapes import ArraySpec, dtype_of, spec_of
+from functrans.transforms.arguments import check_callable
+from functrans.transforms.batching import vmap
+from functrans.transforms.implicit import stripped
+from functrans.transforms.leaves import fitted, is_known, strong, zeros
+from functrans.transforms.procedures import Flattened, Procedure, close, staged
+from functrans.transforms.systems import System
+from functrans.transforms.vectors import check_tolerance, floating, like, norm, report
+
+
+def linear_solve(
+    matvec: Callable[[Any], Any],
+    b: Any,
+    solve: Callable[[Callable[[Any], Any], Any], Any],
+    transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
+    tol: float = 1e-4,
+) -> Any:
+    """The solution x of matvec(x) = b, by a solver of your own that is not differentiated.
+
+    The derivative is the solution of the same system with another right-hand side; reverse mode solves
+    the transposed system. Both modes work, to every order, by `b` and by all that `matvec` closes over.
+
+    Parameters
+    ----------
+    matvec : callable
+        A linear function of a pytree like `b`, which returns one like it.
+    b : pytree of arrays
+    solve : callable
+        solve(matvec, b) -> x. It sees values without derivatives. It may branch on them in Python where
+        they are known; under `jit` it has to be made of `while_loop` and the like. If it does not
+        branch, it may close over traced values.
+    transpose_solve : callable, optional
+        transpose_solve(matvec_transposed, b) -> x for the transposed system; `solve` if not given.
+    tol : float
+        The solution is reported by a `ConvergenceWarning` if ‖matvec(x) - b‖ > tol ‖b‖.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import grad, linear_solve
+    >>> def diagonal_solve(matvec, b):
+    ...     return b / matvec(np.ones(2))
+    >>> def loss(d):
+    ...     return np.sum(linear_solve(lambda x: d * x, np.array([1.0, 2.0]), diagonal_solve))
+    >>> grad(loss)(np.array([1.0, 2.0]))
+    array([-1. , -0.5])
+    """
+    check_callable(matvec, "linear_solve")
+    check_callable(solve, "linear_solve")
+    if transpose_solve is not None:
+        check_callable(transpose_solve, "linear_solve")
+    tol = check_tolerance(tol, "tol", "linear_solve")
+    operator, constants, leaves, structure = linear_operator(matvec, b, "linear_solve")
+    solver = UserSolver(solve, structure, "linear_solve", tol)
+    if not isinstance(operator, Procedure):
+        return tree.unflatten(structure, solver(operator, (), leaves))
+    transposed = solver
+    if transpose_solve is not None:
+        transposed = UserSolver(transpose_solve, structure, "linear_solve", tol)
+    system, more = closed_system(System(operator, solver, transposed), constants, leaves)
+    return tree.unflatten(structure, system.solution([*more, *constants], leaves)[0])
+
+
+def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], list[Any], Any]:
+    """(operator, constants, leaves of b, structure): operator(*constants, *leaves) is like the leaves.
+
+    It is a procedure if a transform may be watching, and the user's own function otherwise. If it makes
+    complex values of real ones, b is made complex.
+    """
+    leaves, structure = floating(b, f"{name}: b")
+    arguments = tree.structure((tree.unflatten(structure, leaves),))
+    flattened = Flattened(matvec, arguments, name)
+    what = f"{name}: the result of {errors.describe(matvec)}, which should be like b,"
+    traced = is_anything_running()
+    while True:
+        specs = [spec_of(leaf) for leaf in leaves]
+        if traced:
+            procedure, constants = close(flattened, specs)
+            image = procedure.outputs
+        else:
+            image = tuple(map(spec_of, flattened(*leaves)))
+        wider = [
+            ArraySpec(s.shape, np.result_type(s.dtype, complex))
+            if i.dtype.kind == "c" and s.dtype.kind != "c"
+            else s
+            for i, s in zip(image, specs, strict=False)
+        ]
+        like(flattened.rebuild([zeros(spec) for spec in image]), wider, structure, what)
+        if wider == specs:
+            break
+        leaves = list(map(fitted, leaves, wider))
+    if traced:
+        return procedure.cast(tuple(specs)), constants, leaves, structure
+    plain = lambda *x: list(map(fitted, flattened(*x), specs))
+    return plain, [], leaves, structure
+
+
+class UserSolver:
+    """A user's solve(matvec, b), as `System` knows it, whose result is checked."""
+
+    def __init__(self, function: Any, structure: Any, name: str, tol: float) -> None:
+        self.function = function
+        self.structure = structure
+        self.name = name
+        self.tol = tol
+
+    def __call__(self, matvec: Any, constants: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        specs = [strong(spec_of(leaf)) for leaf in b]
+        of_solver = f"{self.name}: what {errors.describe(self.function)}"
+
+        def operator(x: Any) -> Any:
+            leaves = like(x, specs, self.structure, f"{of_solver} gives to matvec")
+            return tree.unflatten(self.structure, matvec(*constants, *leaves))
+
+        found = self.function(operator, tree.unflatten(self.structure, b))
+        x = stripped(like(found, specs, self.structure, f"{of_solver} returns"))
+        image = stripped(matvec(*constants, *x))
+        residual = norm([one - other for one, other in zip(image, b, strict=True)])
+        scale = norm(b)
+        return report(
+            x,
+            np.logical_not(residual <= self.tol * scale),
+            f"{of_solver} returns is not a solution of a linear system: the residual has the norm "
+            "{:.1e}, and the right-hand side {:.1e}. Let the solver go on, or raise tol to accept this.",
+            residual,
+            scale,
+        )
+
+
+def closed_system(
+    system: System, constants: Sequence[Any], b: Sequence[Any]
+) -> tuple[System, list[Any]]:
+    """The same system with solvers that close over no traced value; those come before the constants."""
+    fixed = len(constants)
+    specs = [spec_of(value) for value in (*constants, *b)]
+
+    def written(system: System) -> tuple[Procedure, list[Any]]:
+        return close(
+            lambda *leaves: system.solve(system.matvec, leaves[:fixed], leaves[fixed:]), specs
+        )
+
+    try:
+        (forward, first), (backward, second) = written(system), written(system.transposed())
+    except errors.FunctransError:
+        if not all(map(is_known, (*constants, *b))):
+            raise
+        return system, []  # it needs values, and shall have them
+    if not first and not second:
+        return system, []
+    k, count = len(first), len(first) + len(second)
+
+    def solve(matvec: Any, constants: Any, b: Any) -> list[Any]:
+        return forward(*constants[:k], *constants[count:], *b)
+
+    def transpose_solve(matvec: Any, constants: Any, b: Any) -> list[Any]:
+        return backward(*constants[k:count], *constants[count:], *b)
+
+    captured = [*first, *second]
+    matvec = staged(
+        lambda *leaves: system.matvec(*leaves[count:]),
+        [*map(spec_of, captured), *system.matvec.inputs],
+    )
+    return System(matvec, solve, transpose_solve), captured
+
+
+def dense_solve(matvec: Any, constants: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    """The solution by the matrix of the operator, in real coordinates: it need not be complex linear."""
+    specs = [spec_of(leaf) for leaf in b]
+
+    def coordinates(leaves: Sequence[Any]) -> Any:
+        parts: list[Any] = []
+        for leaf in leaves:
+            flat = np.reshape(leaf, (-1,))
+            parts += [flat.real, flat.imag] if dtype_of(leaf).kind == "c" else [flat]
+        return np.concatenate(parts)
+
+    def leaves_of(vector: Any) -> list[Any]:
+        leaves, start = [], 0
+        for spec in specs:
+            size = int(np.prod(spec.shape, dtype=int))
+            part = vector[start : start + size]
+            start += size
+            if spec.dtype.kind == "c":
+                part = part + 1j * vector[start : start + size]
+                start += size
+            leaves.append(np.reshape(part, spec.shape).astype(spec.dtype)[()])
+        return leaves
+
+    if not sum(int(np.prod(spec.shape, dtype=int)) for spec in specs):
+        return list(b)
+    vector = coordinates(b)
+    basis = np.eye(vector.shape[0], dtype=vector.dtype)
+    columns = vmap(lambda e: coordinates(matvec(*constants, *leaves_of(e))))(basis)
+    return leaves_of(np.linalg.solve(columns.T, vector))
