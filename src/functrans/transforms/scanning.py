@@ -7,6 +7,7 @@ the body becomes a procedure and the loop one primitive.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -131,16 +132,26 @@ def _eager_scan(
 ) -> Any:
     carry = tree.unflatten(structure, [owned(leaf) for leaf in leaves])
     order = range(steps - 1, -1, -1) if reverse else range(steps)
-    ys: list[Any] = []
-    for x in _entries([_read_only(row) for row in rows], row_structure, order):
-        out = f(carry, x)
-        if type(out) is not tuple or len(out) != 2:
-            out = _pair(out, f)
-        following, y = out
-        if not ys:
-            check_carry("scan", f, carry, following)
-        ys.append(y if y is None or type(y) is np.float64 else _kept(y, following))
-        carry = following
+    entries = _entries([_read_only(row) for row in rows], row_structure, order)
+    # The first step shows what the others do, so the loop itself looks at little.
+    following, y = _pair(f(carry, next(entries)), f)
+    check_carry("scan", f, carry, following)
+    carry = following
+    if y is None:
+        for x in entries:
+            carry, y = f(carry, x)
+            if y is not None:
+                raise _unlike(None, y, f)
+        return carry, None
+    ys = [_kept(y)]
+    keep = ys.append
+    number = type(y) if isinstance(y, _NUMBERS) else None
+    for x in entries:
+        carry, y = f(carry, x)
+        if type(y) is np.ndarray:
+            keep(y.copy())
+        else:
+            keep(y if type(y) is number else captured(y) if isinstance(y, Tracer) else _kept(y))
     return carry, _stacked(ys[::-1] if reverse else ys, f)
 
 
@@ -164,19 +175,26 @@ def _stacked(ys: list[Any], f: Callable[..., Any]) -> Any:
         return ys[0]
     for leaf in first:
         tree.check_array(leaf, "scan: a y")
-    if structure is None and len(set(map(type, ys))) == 1:  # the common case, without the loop
+    if structure is None and len(kinds := set(map(type, ys))) == 1:  # the common case
+        if kinds <= {np.float64, np.ndarray}:
+            with suppress(ValueError):  # different shapes, which np.stack explains better
+                return np.array(ys)  # several times faster
         return np.stack(ys)
     columns = [[leaf] for leaf in first]
     for y in ys[1:]:
         leaves, found = flatten_argument(y)
         if found != structure:
-            raise errors.CarryError(
-                f"scan: {errors.describe(f)} returns ys of different structures: "
-                f"{tree.structure(y)} and {tree.structure(ys[0])}."
-            )
+            raise _unlike(ys[0], y, f)
         for column, leaf in zip(columns, leaves, strict=True):
             column.append(leaf)
     return unflatten_argument(structure, [np.stack(column) for column in columns])
+
+
+def _unlike(one: Any, other: Any, f: Callable[..., Any]) -> errors.CarryError:
+    return errors.CarryError(
+        f"scan: {errors.describe(f)} returns ys of different structures: "
+        f"{tree.structure(other)} and {tree.structure(one)}."
+    )
 
 
 def _pair(out: Any, f: Callable[..., Any]) -> Any:
@@ -197,15 +215,14 @@ def _read_only(row: Any) -> Any:
     return row
 
 
-def _kept(y: Any, carry: Any) -> Any:
+def _kept(y: Any) -> Any:
     """A y that later steps cannot change: they may change in place what is carried."""
-    if type(y) is np.ndarray:
-        return y.copy() if y is carry or y.base is not None or type(carry) is not np.ndarray else y
-    if isinstance(y, Tracer):
-        return captured(y)
-    return (
-        y if isinstance(y, (np.generic, float, int)) else tree.map(lambda leaf: _kept(leaf, y), y)
-    )
+    if isinstance(y, _NUMBERS):
+        return y
+    return tree.map(lambda leaf: leaf.copy() if type(leaf) is np.ndarray else captured(leaf), y)
+
+
+_NUMBERS = (np.generic, float, int)
 
 
 def _staged_scan(
