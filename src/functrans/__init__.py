@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from functrans.compiler.jit import jit as jit
     from functrans.compiler.source import source as source
     from functrans.compiler.storage import load_graph as load_graph
+    from functrans.debugging.anomaly import detect_anomaly as detect_anomaly
+    from functrans.debugging.profiling import profile as profile
+    from functrans.testing.derivatives import check_derivatives as check_derivatives
     from functrans.transforms.associative import associative_scan as associative_scan
     from functrans.transforms.branching import cond as cond
     from functrans.transforms.branching import switch as switch
@@ -67,16 +70,19 @@ _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 # What is imported when it is first used, so that `import functrans` stays fast, and where it is.
 _LATER = {
     "associative_scan": "transforms.associative",
+    "check_derivatives": "testing.derivatives",
     "checkpoint": "transforms.checkpointing",
     "checkpoint_name": "transforms.checkpointing",
     "cond": "transforms.branching",
     "custom_jvp": "transforms.custom",
     "custom_vjp": "transforms.custom",
     "define_primitive": "transforms.extension",
+    "detect_anomaly": "debugging.anomaly",
     "fori_loop": "transforms.loops",
     "jit": "compiler.jit",
     "load_graph": "compiler.storage",
     "map": "transforms.mapping",
+    "profile": "debugging.profiling",
     "pure_callback": "transforms.callbacks",
     "remat": "transforms.checkpointing",
     "scan": "transforms.scanning",
@@ -103,6 +109,7 @@ __all__ = [
     "all_gather",
     "associative_scan",
     "axis_index",
+    "check_derivatives",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
@@ -110,6 +117,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "define_primitive",
+    "detect_anomaly",
     "errors",
     "eval_shape",
     "fori_loop",
@@ -130,6 +138,7 @@ __all__ = [
     "pmax",
     "pmean",
     "pmin",
+    "profile",
     "psum",
     "pure_callback",
     "ravel_pytree",

@@ -2,6 +2,7 @@
 
 from functrans.compiler.retracing import RetraceWarning
 from functrans.core.errors import (
+    AnomalyError,
     ArgnumsError,
     ArrayConversionError,
     AssignmentError,
@@ -9,6 +10,7 @@ from functrans.core.errors import (
     BranchError,
     CarryError,
     ClosureError,
+    DerivativeError,
     DerivativeWarning,
     EscapedTracerError,
     FunctransError,
@@ -28,6 +30,7 @@ from functrans.core.errors import (
 )
 
 __all__ = [
+    "AnomalyError",
     "ArgnumsError",
     "ArrayConversionError",
     "AssignmentError",
@@ -35,6 +38,7 @@ __all__ = [
     "BranchError",
     "CarryError",
     "ClosureError",
+    "DerivativeError",
     "DerivativeWarning",
     "EscapedTracerError",
     "FunctransError",

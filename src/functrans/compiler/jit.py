@@ -15,7 +15,7 @@ from functrans.compiler.generated import Compiled, compile_graph
 from functrans.compiler.passes import freeze, optimize
 from functrans.compiler.retracing import RETRACES, warn_of_retracing
 from functrans.core import errors, tree
-from functrans.core.dispatch import Tracer, running_interpreters
+from functrans.core.dispatch import Tracer, running_interpreters, watcher
 from functrans.core.evaluate import as_constant, run_equations
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.graph.graph import Graph, trace_names
@@ -112,6 +112,8 @@ class Jitted:
         static: Any = None
         if self._static:
             args, kwargs, static = self._split(args, kwargs)
+        if (tool := watcher()) is not None:  # the lines of the function itself are to be seen
+            return tool.run(self._with_static(static), args, kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         key = (structure, static, *[_kind(leaf) for leaf in leaves])
         if running_interpreters():
