@@ -75,7 +75,8 @@ def contestants(size: tuple[int, ...], steps: int, gives_ys: bool, jax: bool) ->
     for name, along in (("scan", scan), ("plain loop", loop(np))):
         f = total(np, along, gives_ys)
         values[name] = lambda f=f: f(*arguments)
-        gradients[name] = lambda f=grad(f, (0, 1)): f(*arguments)
+        gradient = grad(f, (0, 1))
+        gradients[name] = lambda gradient=gradient: gradient(*arguments)
     if jax:
         import jax.numpy as jnp
         from jax import grad as jax_grad
@@ -108,7 +109,9 @@ def row(what: str, times: dict[str, Timing], judge: bool) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="few steps and samples, which judge nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="few steps and samples, which judge nothing"
+    )
     parser.add_argument("--no-jax", action="store_true", help="leave JAX out")
     options = parser.parse_args()
     steps = 50 if options.quick else 1000
@@ -125,7 +128,13 @@ def main() -> None:
                     seconds=0.05 if options.quick else 1.0,
                     min_samples=1 if options.quick else 5,
                 )
-                print(row(f"{what}, {state}{', ys' if gives_ys else ''}", times, judge=not options.quick))
+                print(
+                    row(
+                        f"{what}, {state}{', ys' if gives_ys else ''}",
+                        times,
+                        judge=not options.quick,
+                    )
+                )
 
 
 if __name__ == "__main__":

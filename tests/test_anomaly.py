@@ -2,6 +2,7 @@
 
 import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def message_of(function, *args):
 def line_of(function, source):
     """How a message names a line of a function."""
     code = function.__code__
-    lines = open(code.co_filename, encoding="utf-8").read().split("\n")
+    lines = Path(code.co_filename).read_text(encoding="utf-8").split("\n")
     number = next(k for k in range(code.co_firstlineno, len(lines)) if source in lines[k - 1])
     return f"test_anomaly.py, line {number}, in {code.co_name}: `{lines[number - 1].strip()}`"
 
@@ -96,7 +97,9 @@ def test_the_error_is_what_numpy_users_expect():
         jit(grad(sqrt_loss)),
         grad(jit(sqrt_loss)),
         grad(checkpoint(sqrt_loss)),
-        lambda x: grad(lambda x: scan(lambda s, _: (s + sqrt_loss(x), None), 0.0, np.ones(3))[0])(x),
+        lambda x: grad(lambda x: scan(lambda s, _: (s + sqrt_loss(x), None), 0.0, np.ones(3))[0])(
+            x
+        ),
         lambda x: grad(lambda x: fori_loop(0, 2, lambda i, s: s + sqrt_loss(x), 0.0))(x),
         lambda x: grad(lambda x: cond(True, sqrt_loss, np.sum, x))(x),
     ],
@@ -131,7 +134,8 @@ def test_forward_mode_looks_at_tangents():
 
 
 @pytest.mark.parametrize(
-    "second", [hessian, lambda f: lambda x: hvp(f, (x,), (np.ones(2),)), lambda f: jacrev(jacrev(f))]
+    "second",
+    [hessian, lambda f: lambda x: hvp(f, (x,), (np.ones(2),)), lambda f: jacrev(jacrev(f))],
 )
 def test_second_derivatives_name_the_line_of_the_function(second):
     def loss(x):

@@ -36,7 +36,11 @@ def counts(result):
 
 def test_a_plain_function():
     result = profile(lambda x: np.sin(x) + np.sin(2.0 * x))(np.ones(3))
-    assert counts(result) == {("sin", "forward"): 2, ("multiply", "forward"): 1, ("add", "forward"): 1}
+    assert counts(result) == {
+        ("sin", "forward"): 2,
+        ("multiply", "forward"): 1,
+        ("add", "forward"): 1,
+    }
     np.testing.assert_array_equal(result.value, np.sin(np.ones(3)) + np.sin(2 * np.ones(3)))
     assert type(result.value) is np.ndarray
 
@@ -89,7 +93,8 @@ def test_times_are_those_of_the_primitives():
 def test_the_value_is_that_of_the_function(make):
     found = profile(make(loss))(W, X)
     expected = make(loss)(W, X)
-    for one, other in zip(functrans.tree.leaves(found.value), functrans.tree.leaves(expected)):
+    leaves = functrans.tree.leaves
+    for one, other in zip(leaves(found.value), leaves(expected), strict=True):
         assert type(one) is type(other)
         np.testing.assert_allclose(one, other, rtol=1e-12)
     assert ("tanh", "forward") in counts(found)
@@ -164,7 +169,9 @@ def test_the_order_of_the_table():
         assert rows == sorted(rows, key=key)
         names = [line.split()[0] for line in result.table(sort_by=order).split("\n")[1:-2]]
         assert names == [row.primitive for row in rows]
-    with pytest.raises(OptionError, match='sort_by must be one of "time", "calls", "bytes", "name"'):
+    with pytest.raises(
+        OptionError, match='sort_by must be one of "time", "calls", "bytes", "name"'
+    ):
         result.table(sort_by="memory")
 
 
@@ -185,7 +192,7 @@ def test_the_chrome_trace(tmp_path):
     for event in trace["traceEvents"]:
         assert event["ph"] == "X" and event["dur"] >= 0
         assert isinstance(event["pid"], int) and isinstance(event["tid"], int)
-        assert 0 <= event["ts"] and event["ts"] + event["dur"] <= whole["dur"] + 1e-6
+        assert event["ts"] >= 0 and event["ts"] + event["dur"] <= whole["dur"] + 1e-6
     assert {event["cat"] for event in events} == {"forward", "backward"}
     (tanh,) = (event for event in events if event["name"] == "tanh")
     assert tanh["args"] == {"bytes": 128, "results": ["float64[4,2]"]}

@@ -39,6 +39,7 @@ from functrans.tree import ravel_pytree
 if TYPE_CHECKING:
     from functrans import checkpoint_policies as checkpoint_policies
     from functrans import random as random
+    from functrans import testing as testing
     from functrans.compiler.jit import jit as jit
     from functrans.compiler.source import source as source
     from functrans.compiler.storage import load_graph as load_graph
@@ -94,7 +95,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("checkpoint_policies", "random"):
+    if name in ("checkpoint_policies", "random", "testing"):
         return import_module(f"functrans.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -148,6 +149,7 @@ __all__ = [
     "stop_gradient",
     "switch",
     "tap",
+    "testing",
     "tree",
     "value_and_grad",
     "vjp",

@@ -83,7 +83,8 @@ class _AnomalyWatcher(Watcher):
 
     def attach(self, interpreter: Interpreter) -> None:
         if isinstance(interpreter, (Tape, Dual, Batch, Watch)):
-            interpreter.__class__ = _watched_kind(type(interpreter))
+            kind: Any = type(interpreter)
+            interpreter.__class__ = _watched_kind(kind)
 
     def run(self, function: Any, args: Any, kwargs: Any) -> Any:
         if any(isinstance(leaf, Tracer) for leaf in tree.leaves((args, kwargs))):
@@ -124,7 +125,7 @@ class _Watched(Interpreter):
 
 
 @cache
-def _watched_kind(kind: type[Interpreter]) -> type[Interpreter]:
+def _watched_kind(kind: Any) -> Any:
     if issubclass(kind, _Watched):
         return kind
     return type(f"Watched{kind.__name__}", (_Watched, kind), {"__slots__": ()})

@@ -13,7 +13,6 @@ from functrans.core.shapes import ArraySpec, spec_of
 from functrans.transforms.leaves import common_spec, described
 from functrans.transforms.procedures import Flattened, Procedure, close
 
-
 _NUMBERS = frozenset({float, np.float64, np.float32})  # whose type says all there is to check
 
 
