@@ -59,6 +59,7 @@ RIGHT = {
     "large and small numbers": (np.log, (np.array([1e-3, 1.0, 1e4]),)),
     "many entries": (lambda x: np.sum(np.cumsum(x) ** 2), (RNG.normal(size=200),)),
     "many outputs": (lambda x: np.outer(x, np.ones(70)), (X,)),
+    "a branch cut": (np.emath.sqrt, (np.array([-2.0, -0.5, 1.0]),)),
     "a kink nearby": (lambda x: np.abs(x - 1.0), (np.array([1.001, 0.9999]),)),
     "an oscillation": (lambda x: np.abs(np.sin(20 * x)), (X,)),
     "a constant": (lambda x: np.floor(x) + 0.0 * x, (X,)),
@@ -305,6 +306,7 @@ def test_the_method_fits_the_function():
     assert method(lambda x: np.asarray([float(y) for y in x])) == "central differences"
     assert method(lambda z: z * z, Z) == "central differences"
     assert method(lambda x: 1j * x) == "central differences"
+    assert method(lambda x: np.imag(np.emath.sqrt(x)), -np.abs(X)) == "central differences"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from functrans.core import tree
 from functrans.core.dispatch import (
     Interpreter,
@@ -89,7 +91,9 @@ class _AnomalyWatcher(Watcher):
     def run(self, function: Any, args: Any, kwargs: Any) -> Any:
         if any(isinstance(leaf, Tracer) for leaf in tree.leaves((args, kwargs))):
             return function(*args, **kwargs)  # a transform outside sees what it does
-        return _Jit(function).run(function, args, kwargs)
+        results = _Jit(function).run(function, args, kwargs)
+        # What a compiled function returns shares no memory with its arguments.
+        return tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, results)
 
     def found(self, results: list[Part], inputs: list[Part]) -> str:
         """What is wrong with results, as `made an inf`; the empty string if it is nothing."""

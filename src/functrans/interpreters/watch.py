@@ -86,4 +86,6 @@ class Watch(Interpreter):
 
     def _plain(self, leaf: Any) -> Any:
         ours = isinstance(leaf, Tracer) and leaf.interpreter is self
-        return leaf.value if ours else as_constant(leaf)
+        value = leaf.value if ours else as_constant(leaf)
+        # NumPy gives numbers where we may hold arrays without axes.
+        return value[()] if ours and type(value) is np.ndarray and not value.ndim else value
