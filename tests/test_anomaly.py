@@ -181,7 +181,7 @@ def test_a_nan_that_came_in():
 def test_a_cotangent_that_came_in():
     with detect_anomaly():
         _, pullback = vjp(np.sin, np.ones(2))
-        with pytest.raises(AnomalyError, match="sin got a nan, backward"):
+        with pytest.raises(AnomalyError, match="sin was given a nan, backward"):
             pullback(np.array([1.0, np.nan]))
 
 
@@ -191,7 +191,7 @@ def test_cotangents_that_add_up_to_an_inf():
         return 1e308 * y + 1e308 * y
 
     message = message_of(grad(loss), 0.5)
-    assert message.startswith("multiply got an inf, backward")
+    assert message.startswith("multiply was given an inf, backward")
     assert line_of(loss, "1.0 * x") in message and "add up" in message
 
 

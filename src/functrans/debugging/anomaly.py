@@ -95,14 +95,13 @@ class _AnomalyWatcher(Watcher):
         # What a compiled function returns shares no memory with its arguments.
         return tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, results)
 
-    def found(self, results: list[Part], inputs: list[Part]) -> str:
-        """What is wrong with results, as `made an inf`; the empty string if it is nothing."""
-        if all(part.is_finite() for part in results):
+    def found(self, parts: list[Part]) -> str:
+        """What we look for and is there: "a nan", "an inf" or nothing."""
+        if all(part.is_finite() for part in parts):
             return ""
-        if self.nan and any(part.nans for part in results):
-            return "was given a nan" if any(part.nans for part in inputs) else "made a nan"
-        makes_inf = any(part.infs for part in results) and not any(part.infs for part in inputs)
-        return "made an inf" if self.inf and makes_inf else ""
+        if self.nan and any(part.nans for part in parts):
+            return "a nan"
+        return "an inf" if self.inf and any(part.infs for part in parts) else ""
 
 
 class _Jit(Watch):
@@ -157,10 +156,13 @@ def _look(
     if not place.inside_a_rule:
         given = [part for name, value in inputs for part in parts_of(value, name)]
         results = list(parts_of(out, "the result"))
-        if what := tool.found(results, given):
+        what = tool.found(results)
+        if what == "a nan" and any(part.nans for part in given):
+            raise _error(primitive, f"was given {what}", place, results, given)
+        if what == "a nan" or (what == "an inf" and not any(part.infs for part in given)):
             if type(primitive) is HigherOrder and not isinstance(interpreter, Batch):
                 _find_inside(primitive, inputs, params)
-            raise _error(primitive, what, place, results, given)
+            raise _error(primitive, f"made {what}", place, results, given)
     return out
 
 
@@ -227,22 +229,22 @@ class _Pull:
         tool = watcher()
         if not isinstance(tool, _AnomalyWatcher):
             return self.pull(cotangent, saved)
+        # First, since the pullback may change the sweep's own sums in place.
         arriving = list(parts_of(cotangent, "the cotangent of the result"))
-        what = tool.found(arriving, [])
-        if not what:
-            # Looked at first, since the sweep's own sums may be changed in place.
-            out = self.pull(cotangent, saved)
-            results = list(parts_of(out, "the cotangent of the inputs"))
-            what = tool.found(results, arriving)
-            if not what:
-                return out
-        else:
-            results, what = [], what.replace("made", "got")
-        place = _Place(sys._getframe())
+        if what := tool.found(arriving):
+            raise self._error(f"was given {what}", [], arriving)
+        out = self.pull(cotangent, saved)
+        results = list(parts_of(out, "the cotangent of the inputs"))
+        if what := tool.found(results):
+            raise self._error(f"made {what}", results, arriving)
+        return out
+
+    def _error(self, what: str, results: list[Part], arriving: list[Part]) -> AnomalyError:
+        place = _Place(sys._getframe(1))
         place.code, place.line, place.inside_a_rule = self.place.code, self.place.line, True
         place.pulls.insert(0, self)
         given = [part for name, value in self.inputs for part in parts_of(value, name)]
-        raise _error(self.primitive, what, place, results, arriving + given)
+        return _error(self.primitive, what, place, results, arriving + given)
 
 
 _RUN = _run.__code__
@@ -267,11 +269,13 @@ def _error(
 
 
 def _advice(what: str, backward: bool) -> str:
-    if what.startswith(("was given", "got")):
-        return (
-            "It came in with an argument or a constant; or, backward, with the cotangent that was "
-            "given, or several cotangents add up to it."
-        )
+    if what.startswith("was given"):
+        if backward:
+            return (
+                "It is a cotangent that was passed to a pullback, or several add up to it: look at "
+                "the sizes of what is added."
+            )
+        return "It came in with an argument, or with an array that the function closes over."
     if backward:
         return (
             "The derivative is not finite there. Keep the input of the operation away from such "

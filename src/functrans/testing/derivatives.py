@@ -13,7 +13,7 @@ import numpy as np
 
 from functrans.core import errors, tree
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.testing.differences import Arrays, Differences, Function, zip_
+from functrans.testing.differences import Arrays, Differences, Function, paired
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.derivatives import jvp, vjp
 
@@ -64,7 +64,9 @@ def check_derivatives(
     >>> from functrans import check_derivatives, custom_jvp
     >>> check_derivatives(lambda x, y: np.sin(x) * y, (np.ones(2), 3.0))
     >>> square = custom_jvp(lambda x: x * x)
-    >>> square.defjvp(lambda primals, tangents: (primals[0] ** 2, 3 * primals[0] * tangents[0]))
+    >>> @square.defjvp
+    ... def rule(primals, tangents):
+    ...     return primals[0] ** 2, 3 * primals[0] * tangents[0]
     >>> check_derivatives(square, (2.0,))
     Traceback (most recent call last):
         ...
@@ -108,7 +110,7 @@ def _pushed(function: Function, point: Arrays, random: np.random.Generator) -> F
     direction = [_random_like(leaf, random) for leaf in point]
 
     def pushed(*leaves: Any) -> Arrays:
-        tangents = [_like(t, leaf) for t, leaf in zip_(direction, list(leaves))]
+        tangents = [_like(t, leaf) for t, leaf in paired(direction, list(leaves))]
         found: Arrays = jvp(function, leaves, tangents)[1]
         return found
 
@@ -121,7 +123,7 @@ def _pulled(function: Function, point: Arrays, random: np.random.Generator) -> F
 
     def pulled(*leaves: Any) -> Arrays:
         out, pullback = vjp(function, *leaves)
-        return list(pullback([_like(w, leaf) for w, leaf in zip_(weights, out)]))
+        return list(pullback([_like(w, leaf) for w, leaf in paired(weights, out)]))
 
     return pulled
 
@@ -141,23 +143,24 @@ class _Problem:
         self.random = random
         leaves, self.structure = tree.flatten(args)
         self.leaves = leaves
-        self.moving = [tree.is_array(x) and dtype_of(x).kind in "fc" for x in leaves]
-        self.point = [x for x, moves in zip_(leaves, self.moving) if moves]
+        self.point = _floating(leaves)
         names = [f"argument {k}{path}" for k, arg in enumerate(args) for path in tree.paths(arg)]
-        self.input_names = [name for name, moves in zip_(names, self.moving) if moves]
-        self.output_names: list[str] = []
+        self.input_names = [name for name, x in paired(names, leaves) if _is_floating(x)]
         if not self.point:
             raise errors.InputTypeError(
                 "check_derivatives: no argument is a floating point array or number, so there is "
                 "nothing to differentiate by. Write 1.0 instead of 1, or x.astype(float)."
             )
-        outputs = self.function(*self.point)
+        out = f(*args)
+        outputs = _floating(tree.leaves(out))
+        names = [f"the output{path}" for path in tree.paths(out)]
+        self.output_names = [name for name, x in paired(names, tree.leaves(out)) if _is_floating(x)]
         if not outputs:
             raise errors.OutputTypeError(
                 f"check_derivatives: {errors.describe(f)} returns no floating point array or number, "
                 "so there is nothing to differentiate."
             )
-        for name, leaf in zip_(self.output_names, outputs):
+        for name, leaf in paired(self.output_names, outputs):
             if not np.isfinite(leaf).all():
                 raise errors.DerivativeError(
                     f"check_derivatives: {name} of {errors.describe(f)} is not finite at this point, "
@@ -170,13 +173,8 @@ class _Problem:
 
     def function(self, *leaves: Any) -> Arrays:
         each = iter(leaves)
-        args = [next(each) if m else x for x, m in zip_(self.leaves, self.moving)]
-        out = self.f(*tree.unflatten(self.structure, args))
-        found = tree.leaves(out)
-        flags = [tree.is_array(x) and dtype_of(x).kind in "fc" for x in found]
-        names = [f"the output{path}" for path in tree.paths(out)]
-        self.output_names = [name for name, flag in zip_(names, flags) if flag]
-        return [leaf for leaf, flag in zip_(found, flags) if flag]
+        args = [next(each) if _is_floating(x) else x for x in self.leaves]
+        return _floating(tree.leaves(self.f(*tree.unflatten(self.structure, args))))
 
 
 class _Comparison:
@@ -243,7 +241,7 @@ class _Comparison:
     def _columns(self, coordinate: _Coordinate) -> Iterator[Any]:
         """(output, index, None, derivative) of all outputs by one input, in forward mode."""
         tangents = coordinate.direction(self.point, 1.0)
-        tangents = [_like(t, x) for t, x in zip_(tangents, self.point)]
+        tangents = [_like(t, x) for t, x in paired(tangents, self.point)]
         for k, leaf in enumerate(jvp(self.function, self.point, tangents)[1]):
             for index in np.ndindex(shape_of(leaf)):
                 yield k, index, None, complex(np.asarray(leaf)[index])
@@ -254,7 +252,7 @@ class _Comparison:
         pulled = []
         for k, index, unit in self._places(out, limit, -1j):  # Re(-i z) is the imaginary part
             weights = _Coordinate(k, index, unit, 1.0).direction(out, 1.0)
-            weights = [_like(w, leaf) for w, leaf in zip_(weights, out)]
+            weights = [_like(w, leaf) for w, leaf in paired(weights, out)]
             pulled.append((k, index, unit, pullback(weights)))
 
         def rows(coordinate: _Coordinate) -> Iterator[Any]:
@@ -270,18 +268,18 @@ class _Comparison:
         for _ in range(2):
             direction = [
                 _random_like(x, random) * s
-                for x, s in zip_(self.numbers.point, self.numbers.scales)
+                for x, s in paired(self.numbers.point, self.numbers.scales)
             ]
             expected, error = self.numbers.along(direction)
-            tangents = [_like(t, x) for t, x in zip_(direction, self.point)]
+            tangents = [_like(t, x) for t, x in paired(direction, self.point)]
             if mode == "fwd":
                 found = jvp(self.function, self.point, tangents)[1]
             else:
                 out, pullback = vjp(self.function, *self.point)
                 weights = [_random_like(leaf, random) for leaf in out]
-                pulled = pullback([_like(w, leaf) for w, leaf in zip_(weights, out)])
+                pulled = pullback([_like(w, leaf) for w, leaf in paired(weights, out)])
                 found = [_pairing(pulled, tangents)]
-                error = [sum(np.sum(np.abs(w) * e) for w, e in zip_(weights, error))]
+                error = [sum(np.sum(np.abs(w) * e) for w, e in paired(weights, error))]
                 expected = [_pairing(weights, expected)]
             for one, other, slack in zip(found, expected, error, strict=True):
                 size = np.max(np.abs(other), initial=0.0)
@@ -391,6 +389,14 @@ class _Entry:
                 "    right. Both answers may be meant; choose a point away from the kink or the jump.",
             ]
         return []
+
+
+def _is_floating(leaf: Any) -> bool:
+    return tree.is_array(leaf) and dtype_of(leaf).kind in "fc"
+
+
+def _floating(leaves: Arrays) -> Arrays:
+    return [leaf for leaf in leaves if _is_floating(leaf)]
 
 
 def _contracted(mode: str) -> str:

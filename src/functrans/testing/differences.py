@@ -6,7 +6,7 @@ Functions take and return flat lists of floating point arrays.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +29,9 @@ class Differences:
         self.point = [_widened(leaf) for leaf in point]
         self.scales = [np.maximum(np.abs(leaf), 0.05) for leaf in self.point]
         self.method = "central differences"
-        trial = [random.standard_normal(np.shape(leaf)) * s for leaf, s in zip_(point, self.scales)]
+        trial = [
+            random.standard_normal(np.shape(leaf)) * s for leaf, s in paired(point, self.scales)
+        ]
         if self._is_holomorphic(trial):
             self.method = "complex step"
 
@@ -46,7 +48,7 @@ class Differences:
     def at(self, step: float, direction: Arrays) -> Arrays:
         """The function at a distance from the point."""
         with np.errstate(all="ignore"):
-            moved = [x + step * t for x, t in zip_(self.point, direction)]
+            moved = [x + step * t for x, t in paired(self.point, direction)]
             return [np.asarray(leaf) for leaf in self.function(*moved)]
 
     def sides(self, direction: Arrays) -> tuple[Arrays, Arrays, Arrays]:
@@ -54,8 +56,8 @@ class Differences:
         step = 1e-7
         left, here, right = (self.at(h, direction) for h in (-step, 0.0, step))
         return (
-            [(b - a) / step for a, b in zip_(left, here)],
-            [(b - a) / step for a, b in zip_(here, right)],
+            [(b - a) / step for a, b in paired(left, here)],
+            [(b - a) / step for a, b in paired(here, right)],
             [10 * np.finfo(a.dtype).eps * np.abs(a) / step for a in here],
         )
 
@@ -64,7 +66,7 @@ class Differences:
             slopes = [
                 [
                     (one - other) / (2 * step)
-                    for one, other in zip_(self.at(step, direction), self.at(-step, direction))
+                    for one, other in paired(self.at(step, direction), self.at(-step, direction))
                 ]
                 for step in _STEPS
             ]
@@ -73,7 +75,7 @@ class Differences:
 
     def _complex_step(self, direction: Arrays) -> Arrays:
         # f(x + i h t) = f(x) + i h f'(x) t + O(h^2): no subtraction, so h can be tiny.
-        moved = [x + 1j * _COMPLEX_STEP * t for x, t in zip_(self.point, direction)]
+        moved = [x + 1j * _COMPLEX_STEP * t for x, t in paired(self.point, direction)]
         with np.errstate(all="ignore"):
             return [np.imag(leaf) / _COMPLEX_STEP for leaf in self.function(*moved)]
 
@@ -131,5 +133,6 @@ def _widened(leaf: Any) -> Any:
     return np.asarray(leaf).astype(complex if np.iscomplexobj(leaf) else float)
 
 
-def zip_(one: Arrays, other: Arrays) -> Any:
+def paired(one: Sequence[Any], other: Sequence[Any]) -> Any:
+    """zip, of lists that have the same length."""
     return zip(one, other, strict=True)
