@@ -241,6 +241,25 @@ def test_a_rule_of_the_users():
     assert line_of(loss, "double(x)") in message
 
 
+def test_a_line_of_a_users_rule_where_it_is_traced():
+    double = custom_vjp(lambda x: x * 2.0)
+
+    def backward(x, g):
+        return (g / x,)
+
+    double.defvjp(lambda x: (x * 2.0, x), backward)
+
+    def loss(x):
+        return double(x)
+
+    message = message_of(vmap(grad(loss)), np.array([1.0, 0.0]))
+    assert message.startswith(
+        f"divide made an inf, backward, at {line_of(backward, 'g / x')}, for "
+    )
+    assert line_of(loss, "double(x)") in message
+    assert "in lane 1" in message
+
+
 def test_a_line_inside_a_custom_function_is_found():
     def risky(x):
         shifted = x - 1.0

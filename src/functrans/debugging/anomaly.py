@@ -112,6 +112,14 @@ class _Jit(Watch):
     transform = "jit"
 
 
+class _OnceMore(Watch):
+    """Runs a function inside a primitive again, to see what it does."""
+
+    __slots__ = ()
+
+    transform = "a function with rules of its own"
+
+
 class _Watched(Interpreter):
     """Comes before an interpreter's own class, and looks at what its `process` gives."""
 
@@ -151,15 +159,16 @@ def _look(
         for k in range(start, len(records)):
             key, pull, saved, *rest = records[k]
             if callable(pull) and not isinstance(pull, (_Pull, type)):
-                pull = _Pull(pull, primitive, place, inputs, interpreter)
+                pull = _Pull(pull, primitive, place.code, place.line, inputs, interpreter)
                 records[k] = (key, pull, saved, *rest)
-    if not place.inside_a_rule:
-        given = [part for name, value in inputs for part in parts_of(value, name)]
-        results = list(parts_of(out, "the result"))
-        what = tool.found(results)
+    if place.inside_a_rule:
+        return out
+    results = list(parts_of(out, "the result"))
+    if what := tool.found(results):
+        given = _parts(inputs)
         if what == "a nan" and any(part.nans for part in given):
             raise _error(primitive, f"was given {what}", place, results, given)
-        if what == "a nan" or (what == "an inf" and not any(part.infs for part in given)):
+        if what == "a nan" or not any(part.infs for part in given):
             if type(primitive) is HigherOrder and not isinstance(interpreter, Batch):
                 _find_inside(primitive, inputs, params)
             raise _error(primitive, f"made {what}", place, results, given)
@@ -175,11 +184,15 @@ def _held(value: Any) -> Any:
     return value.snapshot() if isinstance(value, Tracer) else value
 
 
+def _parts(inputs: list[tuple[str, Any]]) -> list[Part]:
+    return [part for name, value in inputs for part in parts_of(value, name)]
+
+
 def _find_inside(primitive: HigherOrder, inputs: Any, params: Any) -> None:
     """Run a function of the user's once more, operation by operation, to find the line in it."""
     values = [value.value if isinstance(value, Tracer) else value for _, value in inputs]
     if not primitive.plain and not any(isinstance(value, Tracer) for value in values):
-        _Jit().run(primitive.impl, values, params)
+        _OnceMore().run(primitive.impl, values, params)
 
 
 class _Place:
@@ -199,7 +212,7 @@ class _Place:
                 pull = frame.f_locals["self"]
                 if self.code is None:
                     self.inside_a_rule = True
-                    self.code, self.line = pull.place.code, pull.place.line
+                    self.code, self.line = pull.code, pull.line
                 self.pulls.append(pull)
             elif self.code is None:
                 if code is _RUN:
@@ -215,12 +228,15 @@ class _Place:
 class _Pull:
     """The pullback of a record, with the forward operation that it belongs to."""
 
-    __slots__ = ("inputs", "owns", "place", "primitive", "pull", "tape")
+    __slots__ = ("code", "inputs", "line", "owns", "primitive", "pull", "tape")
 
-    def __init__(self, pull: Any, primitive: Any, place: _Place, inputs: Any, tape: Any) -> None:
+    def __init__(
+        self, pull: Any, primitive: Any, code: Any, line: int, inputs: Any, tape: Any
+    ) -> None:
         self.pull = pull
         self.primitive = primitive
-        self.place = place
+        self.code = code  # and the line in it that called the operation
+        self.line = line
         self.inputs = inputs
         self.tape = tape
         self.owns = getattr(pull, "owns", False)
@@ -241,10 +257,9 @@ class _Pull:
 
     def _error(self, what: str, results: list[Part], arriving: list[Part]) -> AnomalyError:
         place = _Place(sys._getframe(1))
-        place.code, place.line, place.inside_a_rule = self.place.code, self.place.line, True
+        place.code, place.line, place.inside_a_rule = self.code, self.line, True
         place.pulls.insert(0, self)
-        given = [part for name, value in self.inputs for part in parts_of(value, name)]
-        return _error(self.primitive, what, place, results, arriving + given)
+        return _error(self.primitive, what, place, results, arriving + _parts(self.inputs))
 
 
 _RUN = _run.__code__
@@ -259,7 +274,8 @@ def _error(
     elif place.inside_a_rule:
         phase = f"{what}, backward. Its forward line is {place}"
     else:
-        phase = f"{what}, backward, at {place}, for {place.pulls[0].place}"
+        outer = place.pulls[0]
+        phase = f"{what}, backward, at {place}, for {location_of(outer.code, outer.line)}"
     running = {*running_interpreters(), *(pull.tape for pull in place.pulls)}
     lines = [f"{primitive.name} {phase}"]
     lines += [f"  {part}" for part in (*results, *inputs)]
