@@ -211,57 +211,57 @@ class _Comparison:
             count = "1 entry differs" if len(wrong) == 1 else f"{len(wrong)} entries differ"
             raise self._error(mode, f"{worst}\n  {count} of those that were compared.")
 
-    def _places(self, leaves: Arrays, limit: int, imaginary: complex) -> list[Any]:
-        """(leaf, index, unit) of entries, in random choice if there are many; a complex one has two."""
-        places = [
-            (k, index, unit)
-            for k, leaf in enumerate(leaves)
-            for index in np.ndindex(shape_of(leaf))
-            for unit in ((1.0, imaginary) if dtype_of(leaf).kind == "c" else (1.0,))
-        ]
-        if len(places) > limit:
-            picks = self.problem.random.choice(len(places), limit, replace=False)
-            places = [places[k] for k in sorted(picks)]
-        return places
+    def _places(self, leaves: Arrays, limit: int, imaginary: complex) -> Iterator[_Coordinate]:
+        """Entries, in random choice if there are many; a complex one has two."""
+        sizes = [int(np.prod(shape_of(leaf), dtype=int)) for leaf in leaves]
+        starts = np.cumsum([0, *sizes])
+        picks = np.arange(starts[-1])
+        if len(picks) > limit:
+            picks = np.sort(self.problem.random.choice(len(picks), limit, replace=False))
+        for pick in picks:
+            k = int(np.searchsorted(starts, pick, "right")) - 1
+            index = tuple(map(int, np.unravel_index(pick - starts[k], shape_of(leaves[k]))))
+            for unit in (1.0, imaginary) if dtype_of(leaves[k]).kind == "c" else (1.0,):
+                yield _Coordinate(k, index, unit)
 
     def _wrong_entries(self, mode: str, inputs: int, outputs: int) -> Iterator[_Entry]:
-        by_functrans = self._columns if mode == "fwd" else self._rows(outputs)
-        for leaf, place, direction in self._places(self.point, inputs, 1j):
-            scale = float(self.numbers.scales[leaf][place])
-            coordinate = _Coordinate(leaf, place, direction, scale)
-            expected, error = self.numbers.along(coordinate.direction(self.point, scale))
-            for k, index, unit, found in by_functrans(coordinate):
-                number = complex(expected[k][index]) / coordinate.scale
-                if unit is not None:  # reverse mode pulls real and imaginary parts one by one
-                    number = (unit * number).real
-                allowed = self._allowed(found, number, error[k][index] / coordinate.scale)
-                if not abs(found - number) <= allowed:
-                    yield _Entry(self, coordinate, k, index, unit, found, number, allowed)
+        wrong = self._wrong_in_column if mode == "fwd" else self._wrong_in_rows(outputs)
+        for by in self._places(self.point, inputs, 1j):
+            scale = float(self.numbers.scales[by.leaf][by.index])
+            expected, error = self.numbers.along(by.direction(self.point, scale))
+            yield from wrong(by, [x / scale for x in expected], [x / scale for x in error])
 
-    def _columns(self, coordinate: _Coordinate) -> Iterator[Any]:
-        """(output, index, None, derivative) of all outputs by one input, in forward mode."""
-        tangents = coordinate.direction(self.point, 1.0)
-        tangents = [_like(t, x) for t, x in paired(tangents, self.point)]
-        for k, leaf in enumerate(jvp(self.function, self.point, tangents)[1]):
-            for index in np.ndindex(shape_of(leaf)):
-                yield k, index, None, complex(np.asarray(leaf)[index])
+    def _wrong_in_column(
+        self, by: _Coordinate, expected: Arrays, error: Arrays
+    ) -> Iterator[_Entry]:
+        """The derivatives of all outputs by one input, which forward mode gives at once."""
+        tangents = [_like(t, x) for t, x in paired(by.direction(self.point, 1.0), self.point)]
+        found = jvp(self.function, self.point, tangents)[1]
+        for k, one in enumerate(map(np.asarray, found)):
+            allowed = self._allowed(one, expected[k], error[k])
+            for place in np.argwhere(~(np.abs(one - expected[k]) <= allowed)):
+                index = tuple(map(int, place))
+                numbers = (x[index] for x in (one, expected[k], np.asarray(allowed)))
+                yield _Entry(self, by, _Coordinate(k, index, 1.0), *numbers)
 
-    def _rows(self, limit: int) -> Callable[[_Coordinate], Iterator[Any]]:
+    def _wrong_in_rows(self, limit: int) -> Callable[..., Iterator[_Entry]]:
         """The same in reverse mode: each output is pulled back once, and asked for each input."""
         out, pullback = vjp(self.function, *self.point)
-        pulled = []
-        for k, index, unit in self._places(out, limit, -1j):  # Re(-i z) is the imaginary part
-            weights = _Coordinate(k, index, unit, 1.0).direction(out, 1.0)
-            weights = [_like(w, leaf) for w, leaf in paired(weights, out)]
-            pulled.append((k, index, unit, pullback(weights)))
+        rows = []
+        for output in self._places(out, limit, -1j):  # Re(-i z) is the imaginary part
+            weights = [_like(w, leaf) for w, leaf in paired(output.direction(out, 1.0), out)]
+            rows.append((output, pullback(weights)))
 
-        def rows(coordinate: _Coordinate) -> Iterator[Any]:
-            for k, index, unit, cotangents in pulled:
+        def wrong(by: _Coordinate, expected: Arrays, error: Arrays) -> Iterator[_Entry]:
+            for output, cotangents in rows:
                 # The pairing of cotangents with tangents is the real part of the product.
-                value = complex(np.asarray(cotangents[coordinate.leaf])[coordinate.index])
-                yield k, index, unit, (value * coordinate.unit).real
+                one = np.real(np.asarray(cotangents[by.leaf])[by.index] * by.unit)
+                other = np.real(expected[output.leaf][output.index] * output.unit)
+                allowed = self._allowed(one, other, error[output.leaf][output.index])
+                if not abs(one - other) <= allowed:
+                    yield _Entry(self, by, output, one, other, allowed)
 
-        return rows
+        return wrong
 
     def _agree_along_random_directions(self, mode: str) -> bool:
         random = self.problem.random
@@ -305,13 +305,13 @@ class _Comparison:
 
 
 class _Coordinate:
-    """One entry of one array, in the direction of a unit: 1, or i for an imaginary part."""
+    """One entry of one array, in the direction of a unit: 1, or i or -i for an imaginary part."""
 
-    def __init__(self, leaf: int, index: tuple[int, ...], unit: complex, scale: float) -> None:
+    def __init__(self, leaf: int, index: tuple[int, ...], unit: complex) -> None:
         self.leaf = leaf
         self.index = index
         self.unit = unit
-        self.scale = scale
+        self.sides: Any = None  # see _Entry.explanation
 
     def direction(self, likes: Arrays, length: float) -> Arrays:
         """Zeros, and this length in the one entry."""
@@ -321,6 +321,11 @@ class _Coordinate:
         arrays[self.leaf][self.index] = length * self.unit
         return arrays
 
+    def named(self, names: list[str]) -> str:
+        index = f"[{', '.join(map(str, self.index))}]" if self.index else ""
+        part = "the imaginary part of " if isinstance(self.unit, complex) else ""
+        return f"{part}{names[self.leaf]}{index}"
+
 
 class _Entry:
     """An entry of a derivative that is wrong."""
@@ -329,31 +334,23 @@ class _Entry:
         self,
         comparison: _Comparison,
         by: _Coordinate,
-        output: int,
-        index: tuple[int, ...],
-        unit: complex | None,
-        found: complex,
-        expected: complex,
-        allowed: float,
+        output: _Coordinate,
+        found: Any,
+        expected: Any,
+        allowed: Any,
     ) -> None:
         self.comparison = comparison
         self.by = by
         self.output = output
-        self.index = index
-        self.unit = unit
-        self.found = found
-        self.expected = expected
-        distance = abs(found - expected)
-        self.relative = distance / max(abs(found), abs(expected))
-        self.excess = distance / allowed if np.isfinite(distance) else np.inf
+        self.found = complex(found)
+        self.expected = complex(expected)
+        distance = abs(self.found - self.expected)
+        self.relative = distance / max(abs(self.found), abs(self.expected))
+        self.excess = float(distance / allowed) if np.isfinite(distance) else np.inf
 
     def __str__(self) -> str:
         comparison, problem = self.comparison, self.comparison.problem
-        part = "" if self.unit is None else "" if self.unit == 1 else "the imaginary part of "
-        what = f"{part}{_named(comparison.output_names[self.output], self.index)}"
-        by = _named(problem.input_names[self.by.leaf], self.by.index)
-        if self.by.unit != 1:
-            by = f"the imaginary part of {by}"
+        what, by = self.output.named(comparison.output_names), self.by.named(problem.input_names)
         lines = [
             f"{what} by {by}:",
             f"    functrans gives         {_number(self.found)}",
@@ -372,11 +369,11 @@ class _Entry:
 
     def explanation(self) -> list[str]:
         """What is to be said of points where there is no derivative."""
-        numbers = self.comparison.numbers
-        left, right, noise = (
-            complex(leaves[self.output][self.index])
-            for leaves in numbers.sides(self.by.direction(self.comparison.point, 1.0))
-        )
+        if self.by.sides is None:
+            direction = self.by.direction(self.comparison.point, 1.0)
+            self.by.sides = self.comparison.numbers.sides(direction)
+        place = self.output
+        left, right, noise = (complex(x[place.leaf][place.index]) for x in self.by.sides)
         if not np.isfinite([left, right]).all():
             return [
                 "    The function is not finite next to this point, which is at the edge of where it",
@@ -401,10 +398,6 @@ def _floating(leaves: Arrays) -> Arrays:
 
 def _contracted(mode: str) -> str:
     return "along a random direction" if mode == "fwd" else "pulled back from random cotangents"
-
-
-def _named(name: str, index: tuple[int, ...]) -> str:
-    return f"{name}[{', '.join(map(str, index))}]" if index else name
 
 
 def _number(value: complex) -> str:
