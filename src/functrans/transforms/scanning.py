@@ -39,6 +39,9 @@ from functrans.transforms.leaves import (
 )
 from functrans.transforms.procedures import Flattened, Procedure, staged
 
+_ndarray = np.ndarray
+_NUMBERS = (np.generic, float, int)
+
 
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
@@ -148,7 +151,7 @@ def _eager_scan(
     number = type(y) if isinstance(y, _NUMBERS) else None
     for x in entries:
         carry, y = f(carry, x)
-        if type(y) is np.ndarray:
+        if type(y) is _ndarray:
             keep(y.copy())
         else:
             keep(y if type(y) is number else captured(y) if isinstance(y, Tracer) else _kept(y))
@@ -220,9 +223,6 @@ def _kept(y: Any) -> Any:
     if isinstance(y, _NUMBERS):
         return y
     return tree.map(lambda leaf: leaf.copy() if type(leaf) is np.ndarray else captured(leaf), y)
-
-
-_NUMBERS = (np.generic, float, int)
 
 
 def _staged_scan(
