@@ -627,3 +627,42 @@ def test_against_jax():
     np.testing.assert_allclose(ft.hessian(ours, 1)(SQUARE, VECTOR), hessian, rtol=1e-8)
     staged = ft.make_graph(ft.hessian(ours, 1))(SQUARE, VECTOR)
     np.testing.assert_allclose(staged(SQUARE, VECTOR), hessian, rtol=1e-8)
+
+
+# The eager scan looks closely at the first step only.
+
+
+def test_scan_keeps_ys_that_later_steps_change_in_place():
+    def step(total, x):
+        total += x
+        return total, total
+
+    last, ys = ft.scan(step, np.zeros(2), np.ones((3, 2)))
+    np.testing.assert_array_equal(ys, [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    np.testing.assert_array_equal(last, [3.0, 3.0])
+    _, (first, _) = ft.scan(lambda t, x: (step(t, x)[0], (t, x)), np.zeros(2), np.ones((3, 2)))
+    np.testing.assert_array_equal(first, ys)
+
+
+def test_scan_of_ys_that_change_their_type():
+    kinds = iter([1, 2.5, np.float64(3.0), np.array(4.0)])
+    _, ys = ft.scan(lambda s, x: (s, next(kinds)), 0.0, np.ones(4))
+    np.testing.assert_array_equal(ys, [1.0, 2.5, 3.0, 4.0])
+    numbers = iter([np.float64(1.0), np.array(2.0), np.float64(3.0)])
+    _, ys = ft.scan(lambda s, x: (s, next(numbers)), 0.0, np.ones(3), reverse=True)
+    np.testing.assert_array_equal(ys, [3.0, 2.0, 1.0])
+
+
+def test_scan_refuses_ys_of_different_structures_and_shapes():
+    for ys in ([None, 1.0], [(1.0,), 1.0], [1.0, None]):
+        each = iter(ys)
+        with pytest.raises(ft.errors.CarryError, match="ys of different structures"):
+            ft.scan(lambda s, x, each=each: (s, next(each)), 0.0, np.ones(2))
+    each = iter([np.ones(2), np.ones(3)])
+    with pytest.raises(ValueError, match="same shape"):
+        ft.scan(lambda s, x: (s, next(each)), 0.0, np.ones(2))
+
+
+def test_scan_refuses_a_y_that_is_no_array():
+    with pytest.raises(ft.errors.InputTypeError, match="scan: a y"):
+        ft.scan(lambda s, x: (s, "text"), 0.0, np.ones(2))

@@ -39,9 +39,13 @@ from functrans.tree import ravel_pytree
 if TYPE_CHECKING:
     from functrans import checkpoint_policies as checkpoint_policies
     from functrans import random as random
+    from functrans import testing as testing
     from functrans.compiler.jit import jit as jit
     from functrans.compiler.source import source as source
     from functrans.compiler.storage import load_graph as load_graph
+    from functrans.debugging.anomaly import detect_anomaly as detect_anomaly
+    from functrans.debugging.profiling import profile as profile
+    from functrans.testing.derivatives import check_derivatives as check_derivatives
     from functrans.transforms.associative import associative_scan as associative_scan
     from functrans.transforms.branching import cond as cond
     from functrans.transforms.branching import switch as switch
@@ -76,6 +80,7 @@ _LATER = {
     "associative_scan": "transforms.associative",
     "bicgstab": "transforms.krylov",
     "cg": "transforms.krylov",
+    "check_derivatives": "testing.derivatives",
     "checkpoint": "transforms.checkpointing",
     "checkpoint_name": "transforms.checkpointing",
     "cond": "transforms.branching",
@@ -84,6 +89,7 @@ _LATER = {
     "custom_vjp": "transforms.custom",
     "define_primitive": "transforms.extension",
     "fixed_point": "transforms.roots",
+    "detect_anomaly": "debugging.anomaly",
     "fori_loop": "transforms.loops",
     "gmres": "transforms.krylov",
     "jit": "compiler.jit",
@@ -91,6 +97,7 @@ _LATER = {
     "load_graph": "compiler.storage",
     "map": "transforms.mapping",
     "odeint": "transforms.ode",
+    "profile": "debugging.profiling",
     "pure_callback": "transforms.callbacks",
     "remat": "transforms.checkpointing",
     "scan": "transforms.scanning",
@@ -102,7 +109,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("checkpoint_policies", "random"):
+    if name in ("checkpoint_policies", "random", "testing"):
         return import_module(f"functrans.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -119,6 +126,7 @@ __all__ = [
     "axis_index",
     "bicgstab",
     "cg",
+    "check_derivatives",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
@@ -127,6 +135,7 @@ __all__ = [
     "custom_root",
     "custom_vjp",
     "define_primitive",
+    "detect_anomaly",
     "errors",
     "eval_shape",
     "fixed_point",
@@ -151,6 +160,7 @@ __all__ = [
     "pmax",
     "pmean",
     "pmin",
+    "profile",
     "psum",
     "pure_callback",
     "ravel_pytree",
@@ -160,6 +170,7 @@ __all__ = [
     "stop_gradient",
     "switch",
     "tap",
+    "testing",
     "tree",
     "value_and_grad",
     "vjp",

@@ -2,6 +2,7 @@
 
 from functrans.compiler.warning import PerformanceHint, RetraceWarning
 from functrans.core.errors import (
+    AnomalyError,
     ArgnumsError,
     ArrayConversionError,
     AssignmentError,
@@ -10,6 +11,7 @@ from functrans.core.errors import (
     CarryError,
     ClosureError,
     ConvergenceWarning,
+    DerivativeError,
     DerivativeWarning,
     EscapedTracerError,
     FunctransError,
@@ -29,6 +31,7 @@ from functrans.core.errors import (
 )
 
 __all__ = [
+    "AnomalyError",
     "ArgnumsError",
     "ArrayConversionError",
     "AssignmentError",
@@ -37,6 +40,7 @@ __all__ = [
     "CarryError",
     "ClosureError",
     "ConvergenceWarning",
+    "DerivativeError",
     "DerivativeWarning",
     "EscapedTracerError",
     "FunctransError",

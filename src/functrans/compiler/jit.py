@@ -19,7 +19,7 @@ from functrans.compiler.generated import Compiled, compile_graph
 from functrans.compiler.passes import freeze, optimize
 from functrans.compiler.warning import RETRACES, PerformanceHint, warn_of_retracing
 from functrans.core import errors, tree
-from functrans.core.dispatch import Tracer, running_interpreters
+from functrans.core.dispatch import Tracer, running_interpreters, watcher
 from functrans.core.evaluate import as_constant, run_equations
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.graph.graph import Graph, trace_names
@@ -122,7 +122,7 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         direct = self._direct
-        if direct is not None and not kwargs:
+        if direct is not None and not kwargs and watcher() is None:
             return direct(*args)  # which calls _dispatch if they are of another kind
         return self._dispatch(*args, **kwargs)
 
@@ -131,6 +131,8 @@ class Jitted:
         static: Any = None
         if self._static:
             args, kwargs, static = self._split(args, kwargs)
+        if (tool := watcher()) is not None:  # the lines of the function itself are to be seen
+            return tool.run(self._with_static(static), args, kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         key = (structure, static, *[_kind(leaf) for leaf in leaves])
         if running_interpreters():

@@ -20,6 +20,7 @@ class _Running(threading.local):
 
     def __init__(self) -> None:
         self.stack: list[Interpreter] = []
+        self.watcher: Watcher | None = None
 
 
 _running = _Running()
@@ -47,6 +48,8 @@ class Interpreter:
     def __enter__(self) -> Any:
         _everywhere[self.level] = True
         _running.stack.append(self)
+        if _running.watcher is not None:
+            _running.watcher.attach(self)
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
@@ -90,6 +93,27 @@ def escape_error(transform: str, function: Callable[..., Any] | None) -> errors.
         "closure, an attribute or a generator. Return it from the function instead (has_aux=True "
         "carries extra results out as plain values)."
     )
+
+
+class Watcher:
+    """A debugging tool that looks at all that happens in a thread: see functrans.debugging."""
+
+    def attach(self, interpreter: Interpreter) -> None:
+        """Told of every interpreter that starts."""
+        raise NotImplementedError
+
+    def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function that would be compiled, such that what it does can be seen."""
+        raise NotImplementedError
+
+
+def watcher() -> Watcher | None:
+    """The tool that watches this thread, if there is one."""
+    return _running.watcher
+
+
+def set_watcher(new: Watcher | None) -> None:
+    _running.watcher = new
 
 
 class Tracer:

@@ -121,6 +121,14 @@ class ClosureError(FunctransError, TypeError):
     """A function with a rule of its own that depends on traced values beside its arguments."""
 
 
+class AnomalyError(FunctransError, FloatingPointError):
+    """A nan or an inf, found by `detect_anomaly`."""
+
+
+class DerivativeError(FunctransError, AssertionError):
+    """A derivative that differs from finite differences, found by `check_derivatives`."""
+
+
 class DerivativeWarning(UserWarning):
     """A derivative is lost: `float(x)` of a value that is being differentiated."""
 
@@ -136,8 +144,7 @@ def user_frame() -> Any:
     """The innermost frame that is neither functrans' own nor NumPy's; None if there is none."""
     frame: Any = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((_GENERATED, _PACKAGE_FOLDER, _NUMPY_FOLDER)):
+        if is_users(frame.f_code):
             return frame
         frame = frame.f_back
     return None
@@ -154,14 +161,24 @@ def user_depth() -> int:
     return depth
 
 
+def is_users(code: Any) -> bool:
+    """Whether code is neither functrans' own nor NumPy's."""
+    file: str = code.co_filename
+    return not file.startswith((_GENERATED, _PACKAGE_FOLDER, _NUMPY_FOLDER))
+
+
 def user_location() -> str:
     """Where in the user's code we are, as `file, line n, in f: source` ready for a message."""
     frame = user_frame()
     if frame is None:
         return "an unknown place"
-    code = frame.f_code
-    text = linecache.getline(code.co_filename, frame.f_lineno).strip()
-    place = f"{os.path.basename(code.co_filename)}, line {frame.f_lineno}, in {code.co_name}"
+    return location_of(frame.f_code, frame.f_lineno)
+
+
+def location_of(code: Any, line: int) -> str:
+    """A line of code, ready for a message."""
+    text = linecache.getline(code.co_filename, line).strip()
+    place = f"{os.path.basename(code.co_filename)}, line {line}, in {code.co_name}"
     return f"{place}: `{text}`" if text else place
 
 

@@ -126,11 +126,12 @@ class HigherOrder(Primitive):
                                      the results, all with the lanes of `batch` as first axis
     runs(args)                       whether `impl` may be called on these arguments as they are,
                                      traced or not, so that each interpreter sees what it does inside
+    plain                            whether its functions are to be given plain values only
 
     The results' cotangents reach `pull` as a list, in which None stands for zero.
     """
 
-    __slots__ = ("push", "runs", "trace")
+    __slots__ = ("plain", "push", "runs", "trace")
 
     def __init__(
         self,
@@ -142,11 +143,13 @@ class HigherOrder(Primitive):
         batch: Rule,
         shape: Rule,
         runs: Callable[[tuple[Any, ...]], bool] = lambda args: False,
+        plain: bool = False,
     ) -> None:
         super().__init__(name, impl, batch=batch, shape=shape, outputs=1)
         self.push = push
         self.trace = trace
         self.runs = runs
+        self.plain = plain
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         if self.runs(args):

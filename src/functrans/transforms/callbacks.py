@@ -154,6 +154,7 @@ callback = HigherOrder(
     trace=_trace_callback,
     batch=_batch_callback,
     shape=lambda specs, params: params["specs"],
+    plain=True,
 )
 
 
@@ -259,4 +260,5 @@ tapped = HigherOrder(
     trace=_trace_tap,
     batch=_batch_tap,
     shape=lambda specs, params: specs[: params["count"]],
+    plain=True,
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from functrans.core import errors, tree
-from functrans.core.dispatch import Tracer, running_interpreters
+from functrans.core.dispatch import Tracer, running_interpreters, watcher
 from functrans.core.evaluate import as_constant, compute
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import spec_of
@@ -133,8 +133,12 @@ remat = checkpoint
 
 
 def _is_recorded(args: Any, kwargs: Any) -> bool:
-    """Whether a tape may be watching, now or when a graph that is being written runs."""
-    return is_staging() or any(isinstance(each, Tape) for each in running_interpreters())
+    """Whether a tape may be watching, now or when a graph that is being written runs.
+
+    A debugging tool is to see the function's own lines, so nothing is recorded as a whole then.
+    """
+    recording = any(isinstance(each, Tape) for each in running_interpreters())
+    return is_staging() or (recording and watcher() is None)
 
 
 # With a policy: kept_call(*args, function=procedure, policy=), which keeps some values on the way.

@@ -7,6 +7,7 @@ the body becomes a procedure and the loop one primitive.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,9 @@ from functrans.transforms.leaves import (
     zeros,
 )
 from functrans.transforms.procedures import Flattened, Procedure, staged
+
+_ndarray = np.ndarray
+_NUMBERS = (np.generic, float, int)
 
 
 def scan(
@@ -131,16 +135,26 @@ def _eager_scan(
 ) -> Any:
     carry = tree.unflatten(structure, [owned(leaf) for leaf in leaves])
     order = range(steps - 1, -1, -1) if reverse else range(steps)
-    ys: list[Any] = []
-    for x in _entries([_read_only(row) for row in rows], row_structure, order):
-        out = f(carry, x)
-        if type(out) is not tuple or len(out) != 2:
-            out = _pair(out, f)
-        following, y = out
-        if not ys:
-            check_carry("scan", f, carry, following)
-        ys.append(y if y is None or type(y) is np.float64 else _kept(y, following))
-        carry = following
+    entries = _entries([_read_only(row) for row in rows], row_structure, order)
+    # The first step shows what the others do, so the loop itself looks at little.
+    following, y = _pair(f(carry, next(entries)), f)
+    check_carry("scan", f, carry, following)
+    carry = following
+    if y is None:
+        for x in entries:
+            carry, y = f(carry, x)
+            if y is not None:
+                raise _unlike(None, y, f)
+        return carry, None
+    ys = [_kept(y)]
+    keep = ys.append
+    number = type(y) if isinstance(y, _NUMBERS) else None
+    for x in entries:
+        carry, y = f(carry, x)
+        if type(y) is _ndarray:
+            keep(y.copy())
+        else:
+            keep(y if type(y) is number else captured(y) if isinstance(y, Tracer) else _kept(y))
     return carry, _stacked(ys[::-1] if reverse else ys, f)
 
 
@@ -164,7 +178,10 @@ def _stacked(ys: list[Any], f: Callable[..., Any]) -> Any:
         return ys[0]
     for leaf in first:
         tree.check_array(leaf, "scan: a y")
-    if structure is None and len(set(map(type, ys))) == 1:  # the common case, without the loop
+    if structure is None and len(kinds := set(map(type, ys))) == 1:  # the common case
+        if kinds <= {np.float64, np.ndarray}:
+            with suppress(ValueError):  # different shapes, which np.stack explains better
+                return np.array(ys)  # several times faster
         return np.stack(ys)
     columns = [[leaf] for leaf in first]
     for y in ys[1:]:
@@ -201,15 +218,11 @@ def _read_only(row: Any) -> Any:
     return row
 
 
-def _kept(y: Any, carry: Any) -> Any:
+def _kept(y: Any) -> Any:
     """A y that later steps cannot change: they may change in place what is carried."""
-    if type(y) is np.ndarray:
-        return y.copy() if y is carry or y.base is not None or type(carry) is not np.ndarray else y
-    if isinstance(y, Tracer):
-        return captured(y)
-    return (
-        y if isinstance(y, (np.generic, float, int)) else tree.map(lambda leaf: _kept(leaf, y), y)
-    )
+    if isinstance(y, _NUMBERS):
+        return y
+    return tree.map(lambda leaf: leaf.copy() if type(leaf) is np.ndarray else captured(leaf), y)
 
 
 def _staged_scan(

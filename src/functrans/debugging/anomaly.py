@@ -1,0 +1,303 @@
+"""detect_anomaly: the first nan or inf raises, with the line of the operation that made it.
+
+While it is on, every interpreter that starts in the thread is given a watched class, whose `process`
+looks at results and wraps the pullbacks of new records. Nothing is looked at anywhere when it is off. An
+operation is looked at where the user's code calls it, at the highest level, with all that its result
+holds: values, tangents, lanes. What rules do inside is their own affair: they may make an inf and not use it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from functrans.core import tree
+from functrans.core.dispatch import (
+    Interpreter,
+    Tracer,
+    Watcher,
+    running_interpreters,
+    set_watcher,
+    watcher,
+)
+from functrans.core.errors import AnomalyError, is_users, location_of
+from functrans.core.primitive import HigherOrder
+from functrans.debugging.ranges import Part, parts_of
+from functrans.debugging.ranges import transforms as describe_transforms
+from functrans.interpreters.batch import Batch
+from functrans.interpreters.dual import Dual
+from functrans.interpreters.tape import Tape
+from functrans.interpreters.watch import Watch
+
+
+@contextmanager
+def detect_anomaly(nan: bool = True, inf: bool = True) -> Iterator[None]:
+    """A context in which the first nan or inf raises an `AnomalyError`, forward or backward.
+
+    The error names the operation and the user's line of its forward call, also for a nan that is born in
+    the backward sweep, the ranges of its inputs, and the transforms that run. Operations on traced values
+    are looked at, that is, those under a transform and in functions made by `jit`, which run without
+    compilation here. It can be used as a decorator as well, and holds for the thread that enters it.
+
+    Parameters
+    ----------
+    nan : bool
+        Whether a nan raises.
+    inf : bool
+        Whether an inf raises that an operation makes of finite inputs. One that was put there, as in
+        np.where(mask, x, -np.inf), does not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import detect_anomaly, grad
+    >>> with detect_anomaly():
+    ...     grad(lambda x: np.sum(np.log(x)))(np.array([1.0, 0.0]))
+    Traceback (most recent call last):
+        ...
+    functrans.core.errors.AnomalyError: log made an inf, forward, at ...
+    """
+    before = watcher()
+    inside = [(each, type(each)) for each in running_interpreters()]
+    tool = _AnomalyWatcher(nan, inf)
+    set_watcher(tool)
+    for interpreter, _ in inside:
+        tool.attach(interpreter)
+    try:
+        yield
+    finally:
+        set_watcher(before)
+        for interpreter, kind in inside:
+            interpreter.__class__ = kind
+
+
+class _AnomalyWatcher(Watcher):
+    """What to look for, and how to say that it was found."""
+
+    def __init__(self, nan: bool, inf: bool) -> None:
+        self.nan = nan
+        self.inf = inf
+
+    def attach(self, interpreter: Interpreter) -> None:
+        if isinstance(interpreter, (Tape, Dual, Batch, Watch)):
+            kind: Any = type(interpreter)
+            interpreter.__class__ = _watched_kind(kind)
+
+    def run(self, function: Any, args: Any, kwargs: Any) -> Any:
+        if any(isinstance(leaf, Tracer) for leaf in tree.leaves((args, kwargs))):
+            return function(*args, **kwargs)  # a transform outside sees what it does
+        results = _Jit(function).run(function, args, kwargs)
+        # What a compiled function returns shares no memory with its arguments.
+        return tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, results)
+
+    def found(self, parts: list[Part]) -> str:
+        """What we look for and is there: "a nan", "an inf" or nothing."""
+        if all(part.is_finite() for part in parts):
+            return ""
+        if self.nan and any(part.nans for part in parts):
+            return "a nan"
+        return "an inf" if self.inf and any(part.infs for part in parts) else ""
+
+
+class _Jit(Watch):
+    """Stands for a compiled function that is called on plain values."""
+
+    __slots__ = ()
+
+    transform = "jit"
+
+
+class _OnceMore(Watch):
+    """Runs a function inside a primitive again, to see what it does."""
+
+    __slots__ = ()
+
+    transform = "a function with rules of its own"
+
+
+class _Watched(Interpreter):
+    """Comes before an interpreter's own class, and looks at what its `process` gives."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: Any, params: Any) -> Any:
+        return _look(self, primitive, args, params, super().process, (primitive, args, params))
+
+    def process1(self, primitive: Any, x: Any) -> Any:
+        return _look(self, primitive, (x,), {}, super().process1, (primitive, x))
+
+    def process2(self, primitive: Any, x: Any, y: Any) -> Any:
+        return _look(self, primitive, (x, y), {}, super().process2, (primitive, x, y))
+
+
+@cache
+def _watched_kind(kind: Any) -> Any:
+    if issubclass(kind, _Watched):
+        return kind
+    return type(f"Watched{kind.__name__}", (_Watched, kind), {"__slots__": ()})
+
+
+def _look(
+    interpreter: Any, primitive: Any, args: Any, params: Any, process: Any, call: tuple[Any, ...]
+) -> Any:
+    """One operation of a watched interpreter."""
+    tool = watcher()
+    if not isinstance(tool, _AnomalyWatcher):
+        return process(*call)
+    # Before it runs: an assignment may change what an argument holds.
+    inputs = [(f"input {k}", _held(arg)) for k, arg in enumerate(args)]
+    records = interpreter.records if isinstance(interpreter, Tape) else None
+    start = 0 if records is None else len(records)
+    out = _run(process, call)
+    place = _Place(sys._getframe())
+    if records is not None:
+        for k in range(start, len(records)):
+            key, pull, saved, *rest = records[k]
+            if callable(pull) and not isinstance(pull, (_Pull, type)):
+                pull = _Pull(pull, primitive, place.code, place.line, inputs, interpreter)
+                records[k] = (key, pull, saved, *rest)
+    if place.inside_a_rule:
+        return out
+    results = list(parts_of(out, "the result"))
+    if what := tool.found(results):
+        given = _parts(inputs)
+        if what == "a nan" and any(part.nans for part in given):
+            raise _error(primitive, f"was given {what}", place, results, given)
+        if what == "a nan" or not any(part.infs for part in given):
+            if type(primitive) is HigherOrder and not isinstance(interpreter, Batch):
+                _find_inside(primitive, inputs, params)
+            raise _error(primitive, f"made {what}", place, results, given)
+    return out
+
+
+def _run(process: Any, call: tuple[Any, ...]) -> Any:
+    """Whatever is called from here, and not by the user's code, is called by a rule."""
+    return process(*call)
+
+
+def _held(value: Any) -> Any:
+    return value.snapshot() if isinstance(value, Tracer) else value
+
+
+def _parts(inputs: list[tuple[str, Any]]) -> list[Part]:
+    return [part for name, value in inputs for part in parts_of(value, name)]
+
+
+def _find_inside(primitive: HigherOrder, inputs: Any, params: Any) -> None:
+    """Run a function of the user's once more, operation by operation, to find the line in it."""
+    values = [value.value if isinstance(value, Tracer) else value for _, value in inputs]
+    if not primitive.plain and not any(isinstance(value, Tracer) for value in values):
+        _OnceMore().run(primitive.impl, values, params)
+
+
+class _Place:
+    """Where an operation is called: the user's line, or the record that is being pulled."""
+
+    __slots__ = ("code", "inside_a_rule", "line", "pulls")
+
+    def __init__(self, frame: Any) -> None:
+        self.code: Any = None
+        self.line = 0
+        self.inside_a_rule = False
+        self.pulls: list[_Pull] = []  # innermost first
+        frame = frame.f_back
+        while frame is not None:
+            code = frame.f_code
+            if code is _PULL:
+                pull = frame.f_locals["self"]
+                if self.code is None:
+                    self.inside_a_rule = True
+                    self.code, self.line = pull.code, pull.line
+                self.pulls.append(pull)
+            elif self.code is None:
+                if code is _RUN:
+                    self.inside_a_rule = True
+                elif is_users(code):
+                    self.code, self.line = code, frame.f_lineno
+            frame = frame.f_back
+
+    def __str__(self) -> str:
+        return "an unknown place" if self.code is None else location_of(self.code, self.line)
+
+
+class _Pull:
+    """The pullback of a record, with the forward operation that it belongs to."""
+
+    __slots__ = ("code", "inputs", "line", "owns", "primitive", "pull", "tape")
+
+    def __init__(
+        self, pull: Any, primitive: Any, code: Any, line: int, inputs: Any, tape: Any
+    ) -> None:
+        self.pull = pull
+        self.primitive = primitive
+        self.code = code  # and the line in it that called the operation
+        self.line = line
+        self.inputs = inputs
+        self.tape = tape
+        self.owns = getattr(pull, "owns", False)
+
+    def __call__(self, cotangent: Any, saved: Any) -> Any:
+        tool = watcher()
+        if not isinstance(tool, _AnomalyWatcher):
+            return self.pull(cotangent, saved)
+        # First, since the pullback may change the sweep's own sums in place.
+        arriving = list(parts_of(cotangent, "the cotangent of the result"))
+        if what := tool.found(arriving):
+            raise self._error(f"was given {what}", [], arriving)
+        out = self.pull(cotangent, saved)
+        results = list(parts_of(out, "the cotangent of the inputs"))
+        if what := tool.found(results):
+            raise self._error(f"made {what}", results, arriving)
+        return out
+
+    def _error(self, what: str, results: list[Part], arriving: list[Part]) -> AnomalyError:
+        place = _Place(sys._getframe(1))
+        place.code, place.line, place.inside_a_rule = self.code, self.line, True
+        place.pulls.insert(0, self)
+        return _error(self.primitive, what, place, results, arriving + _parts(self.inputs))
+
+
+_RUN = _run.__code__
+_PULL = _Pull.__call__.__code__
+
+
+def _error(
+    primitive: Any, what: str, place: _Place, results: list[Part], inputs: list[Part]
+) -> AnomalyError:
+    if not place.pulls:
+        phase = f"{what}, forward, at {place}"
+    elif place.inside_a_rule:
+        phase = f"{what}, backward. Its forward line is {place}"
+    else:
+        outer = place.pulls[0]
+        phase = f"{what}, backward, at {place}, for {location_of(outer.code, outer.line)}"
+    running = {*running_interpreters(), *(pull.tape for pull in place.pulls)}
+    lines = [f"{primitive.name} {phase}"]
+    lines += [f"  {part}" for part in (*results, *inputs)]
+    lines.append(f"  transforms: {describe_transforms(running)}")
+    lines.append(_advice(what, bool(place.pulls)))
+    return AnomalyError("\n".join(lines))
+
+
+def _advice(what: str, backward: bool) -> str:
+    if what.startswith("was given"):
+        if backward:
+            return (
+                "It is a cotangent that was passed to a pullback, or several add up to it: look at "
+                "the sizes of what is added."
+            )
+        return "It came in with an argument, or with an array that the function closes over."
+    if backward:
+        return (
+            "The derivative is not finite there. Keep the input of the operation away from such "
+            "points, np.sqrt(np.where(x > 0, x, 1.0)); np.where on the result alone does not help."
+        )
+    return (
+        "Keep its inputs away from such points (np.where, np.maximum, a small number added), or use "
+        "a form that does not overflow, such as np.logaddexp or np.log1p."
+    )
