@@ -21,7 +21,7 @@ from functrans.core.shapes import ArraySpec, spec_of
 from functrans.graph.graph import Equation, Graph, Variable
 from functrans.ops import elementwise as ew
 from functrans.ops import structure
-from functrans.ops.contraction import matmul
+from functrans.ops.contraction import einsum, matmul
 from functrans.ops.indexing import index, update_in_place
 
 _MOST_ROUNDS = 50  # a graph needs about three
@@ -133,6 +133,8 @@ def _number(value: Any) -> Any:
         return None
     if np.ndim(value) == 0:
         return value
+    if not any(value.strides):
+        return value.flat[0]
     flat = value.reshape(-1)
     for part in (flat[:16], flat):  # most arrays differ early
         bits = np.ascontiguousarray(part).view(np.uint8).reshape(-1, value.itemsize)
@@ -219,8 +221,12 @@ def _folded(walk: Rewriter, equation: Equation) -> Variable | None:
         return None
     values = [walk.constants.get(v) for v in equation.inputs]
     spec = equation.outputs[0].spec
-    known = all(value is not None and not isinstance(value, Tracer) for value in values)
-    if not known or spec.size * spec.dtype.itemsize > FOLDED_BYTES:
+    if any(value is None or isinstance(value, Tracer) for value in values):
+        return None
+    limit = FOLDED_BYTES
+    if equation.primitive in (matmul, einsum):  # worth the memory of another operand
+        limit = max(limit, *(np.asarray(value).nbytes for value in values))
+    if spec.size * spec.dtype.itemsize > limit:
         return None
     try:
         with np.errstate(all="ignore"):

@@ -51,9 +51,23 @@ class StageTracer(ArrayTracer):
 def _unchanged(value: Any, kept: Any) -> bool:
     if isinstance(value, Tracer):
         return all(getattr(value, s, None) is getattr(kept, s, None) for s in _STATE)
-    return not isinstance(value, np.ndarray) or np.array_equal(
-        value, kept, equal_nan=value.dtype.kind in "fc"
-    )
+    if not isinstance(value, np.ndarray):
+        return True
+    if _is_spread(value) and _is_spread(kept):
+        value, kept = np.array(value.flat[0]), np.array(kept.flat[0])
+    return np.array_equal(value, kept, equal_nan=value.dtype.kind in "fc")
+
+
+def _is_spread(array: np.ndarray[Any, Any]) -> bool:
+    """Whether an array is one number seen many times, as the cotangent of a sum is."""
+    return array.size > 0 and not any(array.strides)
+
+
+def _copied(array: np.ndarray[Any, Any]) -> Any:
+    """A copy; one number seen many times stays that."""
+    if array.ndim and _is_spread(array):
+        return np.broadcast_to(np.array(array.flat[0]), array.shape)
+    return np.array(array)
 
 
 _STATE = ("interpreter", "value", "detail")
@@ -93,7 +107,7 @@ class Stage(Interpreter):
         variable = Variable(spec_of(value))
         # A copy: the user may go on to change the array in place.
         if isinstance(value, np.ndarray):
-            self.constants[variable] = np.array(value)
+            self.constants[variable] = _copied(value)
         else:
             self.constants[variable] = value.snapshot() if isinstance(value, Tracer) else value
         self.known[id(value)] = variable, value

@@ -11,7 +11,7 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.dispatch import running_interpreters
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.interpreters.stage import Stage
+from functrans.interpreters.stage import Stage, StageTracer
 from functrans.transforms.arguments import (
     check_callable,
     check_inexact,
@@ -28,6 +28,12 @@ def _size(leaf: Any) -> int:
     return math.prod(shape_of(leaf))
 
 
+def _running_stage() -> Stage | None:
+    """The innermost interpreter that writes a graph of values that are not known, if one is running."""
+    stages = [i for i in running_interpreters() if type(i) is Stage]
+    return stages[-1] if stages else None
+
+
 def _basis(leaves: list[Any]) -> list[Any]:
     """One standard basis vector of the joint space per row, split like the leaves."""
     sizes = [_size(leaf) for leaf in leaves]
@@ -37,6 +43,9 @@ def _basis(leaves: list[Any]) -> list[Any]:
         block[np.arange(start, start + size), np.arange(size)] = 1
         parts.append(block.reshape((total, *shape_of(leaf))))
         start += size
+    stage = _running_stage()
+    if stage is not None:  # operations on it are written down, not done while tracing
+        return [StageTracer(stage, stage.variable_of(part)) for part in parts]
     return parts
 
 
@@ -62,7 +71,7 @@ def _rows_at_a_time(chunk_size: int | None, rows: int, width: int) -> int | None
     """
     if chunk_size is not None or rows * width <= 8 * _BLOCK:
         return chunk_size
-    if any(isinstance(interpreter, Stage) for interpreter in running_interpreters()):
+    if _running_stage() is not None:
         return None  # what is compiled keeps its work in cache by itself
     return max(_BLOCK // max(width, 1), 8)
 

@@ -109,18 +109,36 @@ class KernelWriter:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether parts of the outermost loop can run at the same time."""
-        return not any(
+        """Whether parts of the outermost loop can run at the same time, but for `reach`."""
+        return self.reach is not None and not any(
             item.action in ("scatter", "put")
-            or (item.action == "accumulate" and self._overlaps(target))
             or (item.action == "reduce" and not self.loops[0].strides[target])
             for item, target in zip(self.items, self.targets, strict=True)
         )
 
-    def _overlaps(self, access: int) -> bool:
-        """Whether two rounds of the outermost loop may touch the same entry."""
-        inside = sum((loop.length - 1) * abs(loop.strides[access]) for loop in self.loops[1:])
-        return inside >= abs(self.loops[0].strides[access])
+    @property
+    def reach(self) -> int | None:
+        """How many rounds of the outermost loop further an entry may be added to again.
+
+        None if that cannot be told by the rows of a matrix.
+        """
+        rows: dict[
+            Any, list[tuple[int, int, int]]
+        ] = {}  # of a buffer: distance, first and last row
+        for item, target in zip(self.items, self.targets, strict=True):
+            if item.action == "accumulate":
+                view, distance = self.accesses[target].view, self.loops[0].strides[target]
+                inner = [(loop.length - 1) * loop.strides[target] for loop in self.loops[1:]]
+                if distance <= 0 or any(extent < 0 for extent in inner):
+                    return None
+                last = (view.offset + sum(inner)) // distance
+                rows.setdefault(view.buffer, []).append((distance, view.offset // distance, last))
+        reach = 0
+        for found in rows.values():
+            if len({distance for distance, _, _ in found}) > 1:
+                return None
+            reach = max(reach, max(f[2] for f in found) - min(f[1] for f in found))
+        return reach
 
     @property
     def is_total(self) -> bool:

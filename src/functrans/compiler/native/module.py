@@ -190,7 +190,7 @@ class Module:
         for item, places in cells.items():
             for table, place_of_part in zip(tables, places, strict=True):
                 table[loops.targets[item]] = place_of_part
-        run_in_threads(writer, name, kinds, tables, parts)
+        run_in_threads(writer, name, kinds, tables, parts, loops.reach or 0)
         for item, places in cells.items():
             combine_cells(writer, loops, item, places, pointers[loops.targets[item]])
 

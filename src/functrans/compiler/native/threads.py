@@ -35,6 +35,8 @@ def parts_of(loops: KernelWriter) -> list[tuple[int, int]]:
         return [(0, length)]
     step = loops.round if len(loops.loops) == 1 else 1
     size = -(-length // (count * step)) * step
+    if loops.is_parallel and loops.reach and size < 4 * loops.reach:
+        return [(0, length)]
     return [(start, min(start + size, length)) for start in range(0, length, size)]
 
 
@@ -70,13 +72,17 @@ def run_in_threads(
     kinds: list[str],
     pointers: list[list[str]],
     parts: list[tuple[int, int]],
+    reach: int,
 ) -> None:
     """Start a thread for every part but the first, run that one here, and wait for the others.
 
-    `pointers` has an entry for each part.
+    `pointers` has an entry for each part. The last `reach` rounds of a part touch what the next part
+    touches, so they come afterward.
     """
     started = []
     tables = []
+    left = [(stop - reach, stop) for _, stop in parts[:-1] if reach]
+    parts = [(start, stop - reach) for start, stop in parts[:-1]] + parts[-1:]
     for number, (start, stop) in enumerate(parts):
         values = [*zip(kinds, pointers[number], strict=True), ("i64", start), ("i64", stop)]
         table = writer.op(f"alloca i64, i64 {len(values)}")
@@ -104,6 +110,9 @@ def run_in_threads(
         writer.op(f"call ptr @{name}_task(ptr {table})")
         writer.jump(further)
         writer.start(further)
+    for start, stop in left:
+        arguments = [f"{kind} {value}" for kind, value in zip(kinds, pointers[0], strict=True)]
+        writer.do(f"call void @{name}({', '.join(arguments)}, i64 {start}, i64 {stop})")
 
 
 def private_cells(writer: FunctionWriter, count: int) -> list[str]:
