@@ -10,13 +10,15 @@ from functrans.compiler.native.kinds import Kind, literal
 from functrans.compiler.native.loops import KernelWriter
 from functrans.compiler.native.memory import place
 from functrans.compiler.native.plan import Kernel, Plan
-from functrans.compiler.native.products import Product, ProductWriter, find_blas
+from functrans.compiler.native.products import Product, ProductWriter, find_blas, in_parts
 from functrans.compiler.native.threads import (
+    Task,
     combine_cells,
     parts_of,
     private_cells,
     run_in_threads,
-    task,
+    starter,
+    thread_count,
 )
 from functrans.compiler.native.views import View
 from functrans.compiler.native.writer import FunctionWriter
@@ -41,7 +43,7 @@ class Module:
         self.functions: set[tuple[str, str, int]] = set()
         self.kernels: dict[str, str] = {}  # the text of each kernel -> its name
         self.fills: set[Kind] = set()
-        self.tasks: dict[str, str] = {}  # of kernels that run on several threads
+        self.starters: dict[str, str] = {}  # of functions that run on several threads
         self.work = 0
         body = self._body()
         graph = plan.graph
@@ -66,7 +68,7 @@ class Module:
             *entry.globals,
             *sorted(self.declarations),
             *(f"define internal void @{name}{text}" for text, name in self.kernels.items()),
-            *self.tasks.values(),
+            *self.starters.values(),
             *(_fill_function(kind) for kind in self.fills),
             body,
             entry_text,
@@ -178,21 +180,43 @@ class Module:
             self._fill(writer, view, 0)
         for access, value in loops.fills:
             self._fill(writer, loops.accesses[access].view, value)
+        kinds += ["i64", "i64"]
         parts = parts_of(loops)
         if len(parts) == 1:
-            arguments = [f"{kind} {p}" for kind, p in zip(kinds, pointers, strict=True)]
-            arguments += ["i64 0", f"i64 {parts[0][1]}"]
-            writer.do(f"call void @{name}({', '.join(arguments)})")
+            self._call(writer, Task(name, kinds, [*pointers, "0", str(parts[0][1])]))
             return
-        self.tasks[name] = task(name, kinds)
         tables = [list(pointers) for _ in parts]
         cells = {item: private_cells(writer, len(parts)) for item in loops.totals}
         for item, places in cells.items():
             for table, place_of_part in zip(tables, places, strict=True):
                 table[loops.targets[item]] = place_of_part
-        run_in_threads(writer, name, kinds, tables, parts, loops.reach or 0)
+        # The last rounds of a part touch what the next part touches, so they come afterward.
+        reach = loops.reach or 0
+        tasks = [
+            Task(
+                name, kinds, [*table, str(start), str(stop - (reach if stop < parts[-1][1] else 0))]
+            )
+            for table, (start, stop) in zip(tables, parts, strict=True)
+        ]
+        self._run(writer, tasks)
+        for _, stop in parts[:-1]:
+            if reach:
+                self._call(writer, Task(name, kinds, [*pointers, str(stop - reach), str(stop)]))
         for item, places in cells.items():
             combine_cells(writer, loops, item, places, pointers[loops.targets[item]])
+
+    def _call(self, writer: FunctionWriter, task: Task) -> None:
+        arguments = [f"{kind} {v}" for kind, v in zip(task.kinds, task.values, strict=True)]
+        writer.do(f"call void @{task.name}({', '.join(arguments)})")
+
+    def _run(self, writer: FunctionWriter, tasks: list[Task]) -> None:
+        """One call, or several at the same time."""
+        if len(tasks) == 1:
+            self._call(writer, tasks[0])
+            return
+        for task in tasks:
+            self.starters[task.name] = starter(task.name, task.kinds)
+        run_in_threads(writer, tasks)
 
     def _fill(self, writer: FunctionWriter, view: View, value: Any) -> None:
         """Set a whole buffer to a number."""
@@ -213,13 +237,15 @@ class Module:
         blas = find_blas()
         kind = product.out.buffer.kind
         slot = self.context.address(blas.addresses[kind.letter]) if blas is not None else -1
-        matrices = ProductWriter(product, vector_bytes(), slot)
-        lines = matrices.write()
-        name = self._named(f"(ptr %a, ptr %b, ptr %c) {{\n{lines}\n}}")
-        self._collect(matrices.writer)
         self.work += product.out.size * product.a.shape[-1]
-        arguments = ", ".join(f"ptr {self._pointer(writer, view)}" for view in matrices.product)
-        writer.do(f"call void @{name}({arguments})")
+        tasks = []
+        for part in in_parts(product, thread_count()):
+            matrices = ProductWriter(part, vector_bytes(), slot)
+            name = self._named(f"(ptr %a, ptr %b, ptr %c) {{\n{matrices.write()}\n}}")
+            self._collect(matrices.writer)
+            pointers = [self._pointer(writer, view) for view in matrices.product]
+            tasks.append(Task(name, ["ptr"] * 3, pointers))
+        self._run(writer, tasks)
 
 
 def _fill_function(kind: Kind) -> str:

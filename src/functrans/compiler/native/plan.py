@@ -26,6 +26,7 @@ from functrans.compiler.native.products import (
     arranged,
     find_blas,
     gemm_arguments,
+    is_loop,
     is_small,
 )
 from functrans.compiler.native.views import (
@@ -76,7 +77,10 @@ def is_native(equation: Equation, constants: Container[Variable] = ()) -> bool:
         kind = kind_of(equation.outputs[0].spec.dtype)
         if len(kinds) != 1 or kind is None or not kind.is_float:
             return False
-        return find_blas() is not None
+        left, right = (v.spec.shape for v in equation.inputs)
+        rows = left[-2] if len(left) > 1 else 1
+        columns = right[-1] if len(right) > 1 else 1
+        return is_loop(rows, left[-1], columns, kind.size) or find_blas() is not None
     return operand_kinds(equation) is not None
 
 

@@ -14,8 +14,13 @@ from functrans.compiler.native.kinds import Kind, literal
 from functrans.compiler.native.views import View
 from functrans.compiler.native.writer import FunctionWriter
 
-_SMALL = 32**3  # products of so many multiplications are loops of our own
+_SMALL = 32**3  # multiplications; with less, a call of BLAS costs more than the arithmetic
+# As fast as BLAS, and without its own threads, are loops over matrices that stay in the cache, if their
+# rows do not fall on the same lines of it.
+_CACHE, _PAGE = 1 << 21, 1 << 12
+_LARGE = 1 << 26  # multiplications; with more, the finer blocks of BLAS win
 _ROWS = 4  # of the result, that are in registers at a time
+_WORTH = 1 << 21  # multiplications; with more, several threads share the rows
 
 
 class Product(NamedTuple):
@@ -61,8 +66,38 @@ def _address(pointer: ctypes.c_void_p) -> int:
     return pointer.value
 
 
+def is_loop(rows: int, inner: int, columns: int, size: int) -> bool:
+    """Whether a product of matrices with entries of so many bytes is a loop of our own."""
+    work = rows * inner * columns
+    fits = inner * columns * size <= _CACHE and columns * size % _PAGE != 0
+    return work <= _SMALL or (fits and work <= _LARGE)
+
+
 def is_small(a: View, b: View) -> bool:
-    return a.shape[-2] * a.shape[-1] * b.shape[-1] <= _SMALL
+    return is_loop(a.shape[-2], a.shape[-1], b.shape[-1], a.buffer.kind.size)
+
+
+def in_parts(product: Product, count: int) -> list[Product]:
+    """The product of one pair of matrices cut into bands of rows, one for each thread."""
+    a, b, out = arranged(product)
+    rows = a.shape[-2]
+    if (
+        not is_small(a, b)
+        or len(out.shape) > 2
+        or rows * a.shape[-1] * b.shape[-1] < _WORTH
+        or rows < 4 * _ROWS
+    ):
+        return [product]
+    size = -(-rows // (count * _ROWS)) * _ROWS
+    return [
+        Product(_band(a, start, size), b, _band(out, start, size)) for start in range(0, rows, size)
+    ]
+
+
+def _band(view: View, start: int, size: int) -> View:
+    rows = min(size, view.shape[0] - start)
+    offset = view.offset + start * view.strides[0]
+    return view._replace(shape=(rows, view.shape[1]), offset=offset)
 
 
 def arranged(product: Product) -> Product:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from typing import NamedTuple
 
 from functrans.compiler.native.entrywise import Lanes
 from functrans.compiler.native.loops import KernelWriter
@@ -54,10 +55,18 @@ def _nanoseconds(loops: KernelWriter) -> float:
     return points * (_OPERATION * operations + _FUNCTION * functions + _BYTE * moved)
 
 
-def task(name: str, kinds: list[str]) -> str:
-    """The function that a thread begins with; its argument is a table of the kernel's arguments."""
+class Task(NamedTuple):
+    """A call of a function: its name, and the types and values of its arguments."""
+
+    name: str
+    kinds: list[str]
+    values: list[str]
+
+
+def starter(name: str, kinds: list[str]) -> str:
+    """The function that a thread begins with; its argument is a table of the arguments of `name`."""
     lines, arguments = [], []
-    for k, kind in enumerate([*kinds, "i64", "i64"]):
+    for k, kind in enumerate(kinds):
         lines.append(f"  %a{k} = getelementptr i64, ptr %table, i64 {k}")
         lines.append(f"  %v{k} = load {kind}, ptr %a{k}")
         arguments.append(f"{kind} %v{k}")
@@ -66,40 +75,25 @@ def task(name: str, kinds: list[str]) -> str:
     return f"define internal ptr @{name}_task(ptr %table) {{\nentry:\n{body}\n{call}\n}}"
 
 
-def run_in_threads(
-    writer: FunctionWriter,
-    name: str,
-    kinds: list[str],
-    pointers: list[list[str]],
-    parts: list[tuple[int, int]],
-    reach: int,
-) -> None:
-    """Start a thread for every part but the first, run that one here, and wait for the others.
-
-    `pointers` has an entry for each part. The last `reach` rounds of a part touch what the next part
-    touches, so they come afterward.
-    """
-    started = []
-    tables = []
-    left = [(stop - reach, stop) for _, stop in parts[:-1] if reach]
-    parts = [(start, stop - reach) for start, stop in parts[:-1]] + parts[-1:]
-    for number, (start, stop) in enumerate(parts):
-        values = [*zip(kinds, pointers[number], strict=True), ("i64", start), ("i64", stop)]
-        table = writer.op(f"alloca i64, i64 {len(values)}")
+def run_in_threads(writer: FunctionWriter, tasks: list[Task]) -> None:
+    """Start a thread for every task but the first, run that one here, and wait for the others."""
+    started, tables = [], []
+    for task in tasks:
+        table = writer.op(f"alloca i64, i64 {len(task.values)}")
         tables.append(table)
-        for k, (kind, value) in enumerate(values):
+        for k, (kind, value) in enumerate(zip(task.kinds, task.values, strict=True)):
             slot = writer.op(f"getelementptr i64, ptr {table}, i64 {k}")
             writer.do(f"store {kind} {value}, ptr {slot}")
-    for table in tables[1:]:
+    for task, table in zip(tasks[1:], tables[1:], strict=True):
         thread = writer.op("alloca i64")
         failed = writer.call(
             "i32",
             "pthread_create",
-            [("ptr", thread), ("ptr", "null"), ("ptr", f"@{name}_task"), ("ptr", table)],
+            [("ptr", thread), ("ptr", "null"), ("ptr", f"@{task.name}_task"), ("ptr", table)],
         )
-        started.append((thread, failed, table))
-    writer.op(f"call ptr @{name}_task(ptr {tables[0]})")
-    for thread, failed, table in started:
+        started.append((thread, failed, task.name, table))
+    writer.op(f"call ptr @{tasks[0].name}_task(ptr {tables[0]})")
+    for thread, failed, name, table in started:
         good, bad, further = writer.label(), writer.label(), writer.label()
         writer.branch(writer.op(f"icmp eq i32 {failed}, 0"), good, bad)
         writer.start(good)
@@ -110,9 +104,6 @@ def run_in_threads(
         writer.op(f"call ptr @{name}_task(ptr {table})")
         writer.jump(further)
         writer.start(further)
-    for start, stop in left:
-        arguments = [f"{kind} {value}" for kind, value in zip(kinds, pointers[0], strict=True)]
-        writer.do(f"call void @{name}({', '.join(arguments)}, i64 {start}, i64 {stop})")
 
 
 def private_cells(writer: FunctionWriter, count: int) -> list[str]:
