@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from functrans.compiler.native.accesses import AccessWriter, Loop, collapse
 from functrans.compiler.native.entrywise import Lanes, emit, operand_kinds
 from functrans.compiler.native.gathers import Gatherer
 from functrans.compiler.native.kinds import INT64, Kind, kind_of, literal
 from functrans.compiler.native.plan import Kernel, Value
-from functrans.compiler.native.views import View
-from functrans.compiler.native.writer import FunctionWriter
 from functrans.graph.graph import Variable
 
 # So many vectors are added up before their sum goes into a compensated one: the error of a long sum is
@@ -51,45 +51,25 @@ def identity(name: str, kind: Kind) -> Any:
     return bounds.min if name == "max" else bounds.max
 
 
-class Access(NamedTuple):
-    """A view that a kernel reads or writes, by its own pointer."""
-
-    view: View
-    pointer: str
-
-
-class Loop(NamedTuple):
-    """One loop of the nest: its length, and the stride of every access along it."""
-
-    length: int
-    strides: tuple[int, ...]
-
-
-class KernelWriter:
+class KernelWriter(AccessWriter):
     """Writes the function of one kernel.
 
     Its parameters are one pointer for each access, and the range of the outermost loop.
     """
 
     def __init__(self, kernel: Kernel, values: dict[Variable, Value], vector_bytes: int) -> None:
+        super().__init__()
         self.kernel = kernel
         self.values = values
-        self.writer = FunctionWriter()
-        self.accesses: list[Access] = []
-        self.loads = {variable: self._access(view) for variable, view in kernel.loads.items()}
+        self.loads = {variable: self.access(view) for variable, view in kernel.loads.items()}
         self.targets: list[int] = []  # for each item, its access
         self.items = kernel.items
         for item in self.items:
-            self.targets.append(-1 if item.view is None else self._access(item.view))
-        self.loops = _order(_collapse(kernel.shape, [a.view.strides for a in self.accesses]), self)
+            self.targets.append(-1 if item.view is None else self.access(item.view))
+        self.loops = _order(collapse(kernel.shape, [a.view.strides for a in self.accesses]), self)
         self.inner = self.loops[-1]
         self.width = self._lanes(vector_bytes)
         self.fills: list[tuple[int, Any]] = []  # accesses that are filled with a number before
-        self.pointers = [access.pointer for access in self.accesses]
-
-    def _access(self, view: View) -> int:
-        self.accesses.append(Access(view, f"%p{len(self.accesses)}"))
-        return len(self.accesses) - 1
 
     def _lanes(self, vector_bytes: int) -> int:
         sizes = [access.view.buffer.kind.size for access in self.accesses]
@@ -189,7 +169,56 @@ class KernelWriter:
     def _nest(self, depth: int) -> None:
         if depth == len(self.loops) - 1:
             self._innermost(depth)
-            return
+        elif depth == len(self.loops) - 2 and self._is_transposing():
+            self._columns(depth)
+        else:
+            self._loop(depth, lambda: self._nest(depth + 1))
+
+    def _is_transposing(self) -> bool:
+        """Whether entries that are far apart along the innermost loop are neighbors in the one around it."""
+        inner, outer = self.loops[-1], self.loops[-2]
+        far = any(
+            abs(inner.strides[access]) > 1 and outer.strides[access] == 1
+            for access in self.loads.values()
+            if not self.is_identity(access)
+        )
+        return far and not any(item.action == "reduce" for item in self.items)
+
+    def _columns(self, depth: int) -> None:
+        """The two innermost loops changed about: one vector's width of columns after the other.
+
+        The cache then holds the few lines that a vector is put together from.
+        """
+        writer, length, width = self.writer, self.inner.length, self.width
+        lanes = Lanes(writer, width)
+        whole_end = length - length % width
+
+        def point(index: str, count: int) -> None:
+            standing = {
+                variable: self.splat(lanes, access)
+                for variable, access in self.loads.items()
+                if not self.inner.strides[access]
+            }
+            self._point(lanes, standing, index, count)
+
+        if whole_end:
+            before, head, done = writer.block, writer.label(), writer.label()
+            index, following = writer.fresh(), writer.fresh()
+            writer.jump(head)
+            writer.start(head)
+            place = len(writer.lines)
+            self._loop(depth, lambda: point(index, width))
+            writer.do(f"{following} = add i64 {index}, {width}")
+            more = writer.op(f"icmp slt i64 {following}, {whole_end}")
+            phi = f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{writer.block} ]"
+            writer.lines.insert(place, phi)
+            writer.branch(more, head, done)
+            writer.start(done)
+        if whole_end < length:
+            self._loop(depth, lambda: point(str(whole_end), length - whole_end))
+
+    def _loop(self, depth: int, body: Callable[[], None]) -> None:
+        """One loop of the nest around a body; in it all pointers are moved along."""
         writer, loop = self.writer, self.loops[depth]
         start, stop = ("%lo", "%hi") if depth == 0 else ("0", str(loop.length))
         before, head, done = writer.block, writer.label(), writer.label()
@@ -199,10 +228,10 @@ class KernelWriter:
         place = len(writer.lines)
         saved = self.pointers
         self.pointers = [
-            self._offset(k, index, loop.strides[k]) if loop.strides[k] else pointer
+            self.moved(k, index, loop.strides[k]) if loop.strides[k] else pointer
             for k, pointer in enumerate(saved)
         ]
-        self._nest(depth + 1)
+        body()
         self.pointers = saved
         writer.do(f"{following} = add i64 {index}, 1")
         more = writer.op(f"icmp slt i64 {following}, {stop}")
@@ -212,24 +241,13 @@ class KernelWriter:
         writer.branch(more, head, done)
         writer.start(done)
 
-    def _offset(self, k: int, index: str, stride: int) -> str:
-        writer = self.writer
-        distance = index if stride == 1 else writer.op(f"mul i64 {index}, {stride}")
-        if self.is_identity(k):
-            return writer.op(f"add i64 {self.pointers[k]}, {distance}")
-        kind = self.accesses[k].view.buffer.kind
-        return writer.op(f"getelementptr {kind.memory}, ptr {self.pointers[k]}, i64 {distance}")
-
-    def is_identity(self, access: int) -> bool:
-        return self.accesses[access].view.buffer.role == "identity"
-
     # The innermost loop: whole vectors, then what is left.
 
     def _innermost(self, depth: int) -> None:
         length, width = self.inner.length, self.width
         lanes = Lanes(self.writer, width)
         standing = {
-            variable: self._splat(lanes, access)
+            variable: self.splat(lanes, access)
             for variable, access in self.loads.items()
             if not self.inner.strides[access]
         }
@@ -443,7 +461,7 @@ class KernelWriter:
             value = self.values[variable]
             if variable in self.loads or variable in known:
                 if variable not in known:
-                    known[variable] = self._load(lanes, self.loads[variable], index, count)
+                    known[variable] = self.load(lanes, self.loads[variable], index, count)
                 have = kind_of(variable.spec.dtype)
                 assert have is not None
                 return lanes.convert(known[variable], have, kind)
@@ -467,12 +485,12 @@ class KernelWriter:
                     value = value_of(item.variable, kind)
                     places.store(distances, count, value, adds=item.action == "scatter")
             elif item.action == "store":
-                self._store(target, index, count, value_of(item.variable, kind))
+                self.store(target, index, count, value_of(item.variable, kind))
             elif item.action == "accumulate":
-                old = self._load(lanes, target, index, count)
+                old = self.load(lanes, target, index, count)
                 value = value_of(item.variable, kind)
                 new = lanes.op("fadd" if kind.is_float else "add", kind, old, value)
-                self._store(target, index, count, new)
+                self.store(target, index, count, new)
             else:
                 assert item.equation is not None
                 (argument,) = item.equation.inputs
@@ -480,99 +498,9 @@ class KernelWriter:
                 if self.reduces_inside(target):
                     found[k] = value
                 else:
-                    old = self._load(lanes, target, index, count)
-                    self._store(target, index, count, self.combine(lanes, k, old, value))
+                    old = self.load(lanes, target, index, count)
+                    self.store(target, index, count, self.combine(lanes, k, old, value))
         return found
-
-    # Memory.
-
-    def address(self, access: int, index: str) -> str:
-        """Where the entry of the first lane is."""
-        writer, stride = self.writer, self.inner.strides[access]
-        memory = self.accesses[access].view.buffer.kind.memory
-        pointer = self.pointers[access]
-        if stride and index != "0":
-            distance = index if stride == 1 else writer.op(f"mul i64 {index}, {stride}")
-            pointer = writer.op(f"getelementptr {memory}, ptr {pointer}, i64 {distance}")
-        return pointer
-
-    def lane_address(self, access: int, base: str, lane: int) -> str:
-        distance = lane * self.inner.strides[access]
-        if not distance:
-            return base
-        memory = self.accesses[access].view.buffer.kind.memory
-        return self.writer.op(f"getelementptr {memory}, ptr {base}, i64 {distance}")
-
-    def _load(self, lanes: Lanes, access: int, index: str, count: int) -> str:
-        if self.is_identity(access):
-            return self._identity_entries(lanes, access, index)
-        return self.load_at(access, self.address(access, index), count)
-
-    def load_at(self, access: int, base: str, count: int) -> str:
-        """`count` lanes from an address on; the others are zero."""
-        writer, kind = self.writer, self.accesses[access].view.buffer.kind
-        vector = f"<{self.width} x {kind.memory}>"
-        if count == self.width and self.inner.strides[access] == 1:
-            value = writer.op(f"load {vector}, ptr {base}, align {kind.size}")
-        else:
-            value = "zeroinitializer"
-            for lane in range(count):
-                pointer = self.lane_address(access, base, lane)
-                entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
-                value = writer.op(
-                    f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}"
-                )
-        if kind.is_bool:
-            return writer.op(f"trunc {vector} {value} to <{self.width} x i1>")
-        return value
-
-    def _identity_entries(self, lanes: Lanes, access: int, index: str) -> str:
-        """The entry in the lane whose distance is 0."""
-        writer, stride = self.writer, self.inner.strides[access]
-        kind = self.accesses[access].view.buffer.kind
-        start = writer.op(
-            f"add i64 {self.pointers[access]}, {writer.op(f'mul i64 {index}, {stride}')}"
-        )
-        vector = f"<{self.width} x i64>"
-        first = writer.op(f"insertelement {vector} poison, i64 {start}, i32 0")
-        spread = writer.op(
-            f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
-        )
-        steps = ", ".join(f"i64 {lane * stride}" for lane in range(self.width))
-        distances = writer.op(f"add {vector} {spread}, <{steps}>")
-        hit = writer.op(f"icmp eq {vector} {distances}, zeroinitializer")
-        scale = lanes.constant(self.accesses[access].view.buffer.scale, kind)
-        return lanes.select(hit, kind, scale, "zeroinitializer")
-
-    def _store(self, access: int, index: str, count: int, value: str) -> None:
-        self.store_at(access, self.address(access, index), count, value)
-
-    def store_at(self, access: int, base: str, count: int, value: str) -> None:
-        writer, kind = self.writer, self.accesses[access].view.buffer.kind
-        vector = f"<{self.width} x {kind.memory}>"
-        if kind.is_bool:
-            value = writer.op(f"zext <{self.width} x i1> {value} to {vector}")
-        if count == self.width and self.inner.strides[access] == 1:
-            writer.do(f"store {vector} {value}, ptr {base}, align {kind.size}")
-            return
-        for lane in range(count):
-            entry = writer.op(f"extractelement {vector} {value}, i32 {lane}")
-            pointer = self.lane_address(access, base, lane)
-            writer.do(f"store {kind.memory} {entry}, ptr {pointer}, align {kind.size}")
-
-    def _splat(self, lanes: Lanes, access: int) -> str:
-        """A value that stands still along the innermost loop."""
-        writer, kind = self.writer, self.accesses[access].view.buffer.kind
-        if self.is_identity(access):
-            return self._identity_entries(lanes, access, "0")
-        entry = writer.op(f"load {kind.memory}, ptr {self.pointers[access]}, align {kind.size}")
-        if kind.is_bool:
-            entry = writer.op(f"trunc i8 {entry} to i1")
-        vector = lanes.type(kind)
-        first = writer.op(f"insertelement {vector} poison, {kind.register} {entry}, i32 0")
-        return writer.op(
-            f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
-        )
 
     # Reductions.
 
@@ -633,20 +561,6 @@ class KernelWriter:
         if kind.is_bool:
             value = writer.op(f"zext i1 {value} to i8")
         writer.do(f"store {kind.memory} {value}, ptr {self.pointers[target]}, align {kind.size}")
-
-
-def _collapse(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[Loop]:
-    """The loops over a shape; axes that every access runs through as one become one."""
-    loops: list[Loop] = []
-    for axis, length in enumerate(shape):
-        if length == 1:
-            continue
-        steps = tuple(each[axis] for each in strides)
-        if loops and all(a == b * length for a, b in zip(loops[-1].strides, steps, strict=True)):
-            loops[-1] = Loop(loops[-1].length * length, steps)
-        else:
-            loops.append(Loop(length, steps))
-    return loops or [Loop(1, (0,) * len(strides))]
 
 
 def _order(loops: list[Loop], writer: KernelWriter) -> list[Loop]:

@@ -312,17 +312,28 @@ class Plan:
             first = self._put("store", base, target, 0)
             last = self._put("store", part, _part(target, params["template"]), first + 1)
         else:
+            templates = params.get("templates") or (params["template"],)
             steps = [
                 self._put("accumulate", part, _part(target, template), 0)
-                for part, template in zip(
-                    inputs, params.get("templates") or (params["template"],), strict=True
-                )
+                for part, template in self._added(inputs, templates)
             ]
             first_kernel = self.steps[min(steps)]
             assert isinstance(first_kernel, Kernel)
             first_kernel.cleared.append(target)
             last = max(steps)
         self.values[out] = Value(last, view=target)
+
+    def _added(self, parts: Any, templates: Any) -> list[tuple[Variable, Any]]:
+        """Parts with their templates; those that follow each other to the same place as their sum."""
+        found: list[tuple[Variable, Any]] = []
+        for part, template in zip(parts, templates, strict=True):
+            if found and found[-1][1] == template and found[-1][0].spec == part.spec:
+                total = Variable(part.spec)
+                self._add(Equation(elementwise.add, (found[-1][0], part), {}, (total,)))
+                found[-1] = total, template
+            else:
+                found.append((part, template))
+        return found
 
     def _at_places(self, equation: Equation) -> None:
         """Reading and writing at places that integer arrays name."""

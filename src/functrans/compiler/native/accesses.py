@@ -1,0 +1,153 @@
+"""How a kernel reads and writes memory: vectors, lanes far apart, and entries that stand still."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from functrans.compiler.native.entrywise import Lanes
+from functrans.compiler.native.views import View
+from functrans.compiler.native.writer import FunctionWriter
+
+
+class Access(NamedTuple):
+    """A view that a kernel reads or writes, by its own pointer."""
+
+    view: View
+    pointer: str
+
+
+class Loop(NamedTuple):
+    """One loop of the nest: its length, and the stride of every access along it."""
+
+    length: int
+    strides: tuple[int, ...]
+
+
+class AccessWriter:
+    """Writes loads and stores of a function whose parameters are one pointer for each access."""
+
+    def __init__(self) -> None:
+        self.writer = FunctionWriter()
+        self.accesses: list[Access] = []
+        self.pointers: list[str] = []  # where each access is, in the loops around
+        self.inner = Loop(1, ())
+        self.width = 1
+
+    def access(self, view: View) -> int:
+        """The number of a new access."""
+        self.accesses.append(Access(view, f"%p{len(self.accesses)}"))
+        self.pointers.append(self.accesses[-1].pointer)
+        return len(self.accesses) - 1
+
+    def moved(self, k: int, index: str, stride: int) -> str:
+        writer = self.writer
+        distance = index if stride == 1 else writer.op(f"mul i64 {index}, {stride}")
+        if self.is_identity(k):
+            return writer.op(f"add i64 {self.pointers[k]}, {distance}")
+        kind = self.accesses[k].view.buffer.kind
+        return writer.op(f"getelementptr {kind.memory}, ptr {self.pointers[k]}, i64 {distance}")
+
+    def is_identity(self, access: int) -> bool:
+        return self.accesses[access].view.buffer.role == "identity"
+
+    def address(self, access: int, index: str) -> str:
+        """Where the entry of the first lane is."""
+        writer, stride = self.writer, self.inner.strides[access]
+        memory = self.accesses[access].view.buffer.kind.memory
+        pointer = self.pointers[access]
+        if stride and index != "0":
+            distance = index if stride == 1 else writer.op(f"mul i64 {index}, {stride}")
+            pointer = writer.op(f"getelementptr {memory}, ptr {pointer}, i64 {distance}")
+        return pointer
+
+    def lane_address(self, access: int, base: str, lane: int) -> str:
+        distance = lane * self.inner.strides[access]
+        if not distance:
+            return base
+        memory = self.accesses[access].view.buffer.kind.memory
+        return self.writer.op(f"getelementptr {memory}, ptr {base}, i64 {distance}")
+
+    def load(self, lanes: Lanes, access: int, index: str, count: int) -> str:
+        if self.is_identity(access):
+            return self.identity_entries(lanes, access, index)
+        return self.load_at(access, self.address(access, index), count)
+
+    def load_at(self, access: int, base: str, count: int) -> str:
+        """`count` lanes from an address on; the others are zero."""
+        writer, kind = self.writer, self.accesses[access].view.buffer.kind
+        vector = f"<{self.width} x {kind.memory}>"
+        if count == self.width and self.inner.strides[access] == 1:
+            value = writer.op(f"load {vector}, ptr {base}, align {kind.size}")
+        else:
+            value = "zeroinitializer"
+            for lane in range(count):
+                pointer = self.lane_address(access, base, lane)
+                entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
+                value = writer.op(
+                    f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}"
+                )
+        if kind.is_bool:
+            return writer.op(f"trunc {vector} {value} to <{self.width} x i1>")
+        return value
+
+    def identity_entries(self, lanes: Lanes, access: int, index: str) -> str:
+        """The entry in the lane whose distance is 0."""
+        writer, stride = self.writer, self.inner.strides[access]
+        kind = self.accesses[access].view.buffer.kind
+        start = writer.op(
+            f"add i64 {self.pointers[access]}, {writer.op(f'mul i64 {index}, {stride}')}"
+        )
+        vector = f"<{self.width} x i64>"
+        first = writer.op(f"insertelement {vector} poison, i64 {start}, i32 0")
+        spread = writer.op(
+            f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
+        )
+        steps = ", ".join(f"i64 {lane * stride}" for lane in range(self.width))
+        distances = writer.op(f"add {vector} {spread}, <{steps}>")
+        hit = writer.op(f"icmp eq {vector} {distances}, zeroinitializer")
+        scale = lanes.constant(self.accesses[access].view.buffer.scale, kind)
+        return lanes.select(hit, kind, scale, "zeroinitializer")
+
+    def store(self, access: int, index: str, count: int, value: str) -> None:
+        self.store_at(access, self.address(access, index), count, value)
+
+    def store_at(self, access: int, base: str, count: int, value: str) -> None:
+        writer, kind = self.writer, self.accesses[access].view.buffer.kind
+        vector = f"<{self.width} x {kind.memory}>"
+        if kind.is_bool:
+            value = writer.op(f"zext <{self.width} x i1> {value} to {vector}")
+        if count == self.width and self.inner.strides[access] == 1:
+            writer.do(f"store {vector} {value}, ptr {base}, align {kind.size}")
+            return
+        for lane in range(count):
+            entry = writer.op(f"extractelement {vector} {value}, i32 {lane}")
+            pointer = self.lane_address(access, base, lane)
+            writer.do(f"store {kind.memory} {entry}, ptr {pointer}, align {kind.size}")
+
+    def splat(self, lanes: Lanes, access: int) -> str:
+        """A value that stands still along the innermost loop."""
+        writer, kind = self.writer, self.accesses[access].view.buffer.kind
+        if self.is_identity(access):
+            return self.identity_entries(lanes, access, "0")
+        entry = writer.op(f"load {kind.memory}, ptr {self.pointers[access]}, align {kind.size}")
+        if kind.is_bool:
+            entry = writer.op(f"trunc i8 {entry} to i1")
+        vector = lanes.type(kind)
+        first = writer.op(f"insertelement {vector} poison, {kind.register} {entry}, i32 0")
+        return writer.op(
+            f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
+        )
+
+
+def collapse(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[Loop]:
+    """The loops over a shape; axes that every access runs through as one become one."""
+    loops: list[Loop] = []
+    for axis, length in enumerate(shape):
+        if length == 1:
+            continue
+        steps = tuple(each[axis] for each in strides)
+        if loops and all(a == b * length for a, b in zip(loops[-1].strides, steps, strict=True)):
+            loops[-1] = Loop(loops[-1].length * length, steps)
+        else:
+            loops.append(Loop(length, steps))
+    return loops or [Loop(1, (0,) * len(strides))]
