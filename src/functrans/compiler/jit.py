@@ -17,6 +17,7 @@ import numpy as np
 
 from functrans.compiler.generated import Compiled, compile_graph
 from functrans.compiler.passes import freeze, optimize
+from functrans.compiler.subroutines import with_subroutines
 from functrans.compiler.warning import RETRACES, PerformanceHint, warn_of_retracing
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, running_interpreters, watcher
@@ -69,7 +70,7 @@ class Traced:
 
                 self.compiled = compile_native(self.optimized, slow)
             else:
-                self.compiled = compile_graph(self.optimized)
+                self.compiled = compile_in_numpy(self.optimized)
             self.code = self.compiled.code
             self.kernels, self.flops, self.bytes = self.compiled.cost
         self.trace_seconds = trace_seconds
@@ -80,6 +81,11 @@ class Traced:
             f"<Traced: {len(self.graph.equations)} equations, {len(self.optimized.equations)} after "
             f"optimization, {self.kernels} kernels, about {self.flops} flops and {self.bytes} bytes>"
         )
+
+
+def compile_in_numpy(graph: Graph) -> Compiled:
+    """A graph, and the functions inside, as generated NumPy code."""
+    return compile_graph(with_subroutines(graph, lambda part: compile_in_numpy(part).function))
 
 
 class Jitted:

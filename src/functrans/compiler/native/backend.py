@@ -17,6 +17,7 @@ from functrans.compiler.native.entry import python_function
 from functrans.compiler.native.kinds import kind_of
 from functrans.compiler.native.module import Module
 from functrans.compiler.native.plan import Plan, is_native
+from functrans.compiler.subroutines import with_subroutines
 from functrans.core import errors, tree
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
@@ -24,9 +25,24 @@ from functrans.graph.graph import Equation, Graph, Variable
 
 def compile_native(graph: Graph, slow: Any) -> Compiled:
     """A graph as compiled code. `slow` is called with arguments that the code does not take."""
+    graph = with_subroutines(graph, _flat)
     native = [is_native(equation, graph.constants) for equation in graph.equations]
     if all(native) and _is_plain(graph):
         return _whole(graph, slow)
+    return _in_segments(graph, native)
+
+
+def _flat(graph: Graph) -> Any:
+    """A graph as a function from flat inputs to flat outputs."""
+    graph = with_subroutines(graph, _flat)
+    native = [is_native(equation, graph.constants) for equation in graph.equations]
+    if all(native) and _is_plain(graph):
+        return _on_values(graph)[0]
+    return _in_segments(graph, native).function
+
+
+def _in_segments(graph: Graph, native: list[bool]) -> Compiled:
+    """Native parts between NumPy statements."""
     if not any(native):
         return compile_graph(graph)
     texts: list[str] = []
@@ -92,6 +108,20 @@ def _function(graph: Graph, arguments: Any, results: Any, slow: Any) -> tuple[An
     code = load_code(module.text)
     module.context.fill(code.address("context"))
     return python_function(code.address("entry"), (code, module.context)), module
+
+
+def _on_values(graph: Graph) -> tuple[Any, Module]:
+    """A function of flat values of any form, which returns a tuple."""
+    specs = [variable.spec for variable in graph.inputs]
+    functions: list[Any] = []
+
+    def in_another_form(*leaves: Any) -> Any:
+        return functions[0](*fitting(leaves, specs))
+
+    numbers = tuple(range(len(graph.inputs)))
+    function, module = _function(graph, numbers, tuple(range(len(graph.outputs))), in_another_form)
+    functions.append(function)
+    return function, module
 
 
 # Arguments.
@@ -184,17 +214,7 @@ def _segment(
         for v in equation.outputs
         if v in needed or readers.get(v, set()) - {stage}
     ]
-    part = Graph(inputs, constants, equations, outputs)
-    specs = [v.spec for v in inputs]
-    functions: list[Any] = []
-
-    def in_another_form(*leaves: Any) -> Any:
-        return functions[0](*fitting(leaves, specs))
-
-    function, module = _function(
-        part, tuple(range(len(inputs))), tuple(range(len(outputs))), in_another_form
-    )
-    functions.append(function)
+    function, module = _on_values(Graph(inputs, constants, equations, outputs))
     texts.append(module.text)
     call = NativeCall(function, len(outputs))
     return Equation(call, tuple(inputs), {}, tuple(outputs))
