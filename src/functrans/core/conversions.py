@@ -11,13 +11,22 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import Tracer
 
-_STORE = dis.opmap["STORE_SUBSCR"]
+_STORES = (dis.opmap["STORE_SUBSCR"], dis.opmap["STORE_ATTR"])  # array[i] = x, array.real = x
+_CALLS = [code for name, code in dis.opmap.items() if name.startswith(("CALL", "PRECALL"))]
+_STORING = frozenset({"fill", "put", "__setitem__", "setitem", "fill_diagonal"})  # by a call
 
 
 def refuse_assignment() -> None:
     """NumPy's `array[i] = tracer` asks for float(tracer): refuse, since it drops the derivative."""
     frame = errors.user_frame()
-    if frame is not None and frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _STORE:
+    if frame is None or frame.f_lasti < 0:
+        return
+    instruction = frame.f_code.co_code[frame.f_lasti]
+    if instruction in _STORES or (
+        instruction in _CALLS
+        and not _STORING.isdisjoint(frame.f_code.co_names)
+        and _called_name(frame) in _STORING
+    ):
         raise errors.AssignmentError(
             f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
             "The plain array cannot hold the derivative. Make the array with "
@@ -67,12 +76,19 @@ def _sampler_called() -> str | None:
 
     They are written in C, so that the user's frame is the one that stands at the call.
     """
-    import ast
-    import linecache
-
     frame = errors.user_frame()
     if frame is None:
         return None
+    name = _called_name(frame)
+    samplers = {name for name in dir(np.random.Generator) if name[0] != "_"} - set(dir(np))
+    return name if name in samplers else None
+
+
+def _called_name(frame: Any) -> str | None:
+    """The last name in the call at which a frame stands: `f` in a.f(x); None if it is no call."""
+    import ast
+    import linecache
+
     first, last, start, stop = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     if first is None or last is None or start is None or stop is None:
         return None
@@ -84,6 +100,5 @@ def _sampler_called() -> str | None:
         call: Any = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
     except (IndexError, SyntaxError):
         return None
-    method = getattr(getattr(call, "func", None), "attr", None)
-    samplers = {name for name in dir(np.random.Generator) if name[0] != "_"} - set(dir(np))
-    return method if method in samplers else None
+    function = getattr(call, "func", None)
+    return getattr(function, "attr", getattr(function, "id", None))

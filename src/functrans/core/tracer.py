@@ -239,14 +239,24 @@ def as_operand(other: Any) -> Any:
     """Accept what NumPy accepts as the other operand: lists and array-likes become arrays."""
     if type(other) is np.ndarray or isinstance(other, (np.generic, Tracer)):
         return other
-    if isinstance(other, (list, tuple)) and other:
-        parts = [as_operand(part) for part in other]
+    return _numeric(as_any_array(other), other)
+
+
+def as_any_array(value: Any) -> Any:
+    """The same for a value that need not be made of numbers, such as None."""
+    if isinstance(value, (np.ndarray, np.generic, Tracer)):
+        return value
+    if isinstance(value, (list, tuple)) and value:
+        parts = [as_any_array(part) for part in value]
         if any(isinstance(part, Tracer) for part in parts):
-            return np.stack(parts)
-    array = np.asarray(other)
+            return np.stack(list(map(_numeric, parts, value)))
+    return np.asarray(value)
+
+
+def _numeric(array: Any, given: Any) -> Any:
     if array.dtype.kind not in "biufc":
         raise errors.InputTypeError(
-            f"an operand of type {type(other).__name__} is not a number or an array of numbers, at "
+            f"an operand of type {type(given).__name__} is not a number or an array of numbers, at "
             f"{errors.user_location()}. Convert it to a numeric array first."
         )
     return array

@@ -86,20 +86,22 @@ log10 = elementwise(np.log10, lambda x: 1 / (x * math.log(10)))
 log1p = elementwise(np.log1p, lambda x: 1 / (1 + x))
 
 
-def _softmax_weight(x: Any, out: Any, exponential: Any) -> Any:
-    """exp(x - out), which is the weight of x in log(exp x + exp y); 1 where both are infinite."""
-    return exponential(np.where(x == out, 0, x - np.where(np.isinf(out), 0, out)))
+def _softmax_weight(x: Any, y: Any, out: Any, exponential: Any) -> Any:
+    """exp(x - out), the weight of x in log(exp x + exp y). Infinities share it if they are equal."""
+    infinite = (x == out) & np.isinf(out)
+    share = np.where(infinite & (x == y), 0.5, 1).astype(dtype_of(out))
+    return share * exponential(np.where(infinite, 0, x - np.where(infinite, 0, out)))
 
 
 logaddexp = elementwise(
     np.logaddexp,
-    lambda out, x: _softmax_weight(x, out, np.exp),
-    lambda out, y: _softmax_weight(y, out, np.exp),
+    lambda out, x, y: _softmax_weight(x, y, out, np.exp),
+    lambda out, x, y: _softmax_weight(y, x, out, np.exp),
 )
 logaddexp2 = elementwise(
     np.logaddexp2,
-    lambda out, x: _softmax_weight(x, out, np.exp2),
-    lambda out, y: _softmax_weight(y, out, np.exp2),
+    lambda out, x, y: _softmax_weight(x, y, out, np.exp2),
+    lambda out, x, y: _softmax_weight(y, x, out, np.exp2),
 )
 
 # Trigonometric and hyperbolic functions.

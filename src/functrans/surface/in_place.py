@@ -115,6 +115,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
                 a[key] = ufunc(a[key])
         return
     if ufunc in (np.add, np.subtract):
+        a, indices = access.without_flags(a, indices)
         template, arrays = access.index_of(a, indices)
         part = np.broadcast_to(as_array(b), shape_of(access.shape_only(a, template, arrays)))
         change = indexing.scatter(part.astype(a.dtype), *arrays, shape=a.shape, template=template)

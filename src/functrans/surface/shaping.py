@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import concrete
+from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.views import link
 from functrans.ops import access, indexing, sorting, structure
@@ -31,11 +31,10 @@ from functrans.surface.table import (
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     x = as_array(a)
+    if order == "K":
+        raise ValueError("order 'K' is not permitted for reshaping")
     if order not in ("C", "F"):
-        raise errors.MissingRuleError(
-            f"order={order!r} depends on the memory layout, which traced values do not have, at "
-            f"{errors.user_location()}. Use order='C' or order='F'."
-        )
+        order = "F" if _order_in_memory(x, order) == tuple(range(ndim_of(x)))[::-1] else "C"
     wanted = static_ints(shape if isinstance(shape, (tuple, list)) else (shape,))
     old = shape_of(x)
     if -1 in wanted:
@@ -54,9 +53,31 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
     return link(out, access.ReshapeView(wanted), x) if access.is_view(out, x) else out
 
 
+def _order_in_memory(x: Any, order: Any) -> tuple[int, ...]:
+    """The axes in which order='A' and order='K' go through an array, the slowest first."""
+    if order not in ("A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    axes = tuple(range(ndim_of(x)))
+    if sum(n != 1 for n in shape_of(x)) < 2:
+        return axes
+    if not access.has_known_layout(x):
+        raise errors.StagingError(
+            f"order={order!r} depends on how an array lies in memory, which is not known while a "
+            f"function is staged to a graph, at {errors.user_location()}. Use order='C' or order='F'."
+        )
+    like = access.layout(x) if isinstance(x, Tracer) else x
+    if like is None or like.flags.c_contiguous:
+        return axes
+    if order == "K":
+        return access.memory_order(like)
+    return axes[::-1] if like.flags.f_contiguous else axes
+
+
 @implements(np.ravel)
 def ravel(a: Any, order: Any = "C") -> Any:
     x = as_array(a)
+    if order == "K":
+        x, order = transpose(x, _order_in_memory(x, order)), "C"
     flat = reshape(x, (-1,), order=order)
     # Unlike reshape, ravel copies what is not contiguous.
     return flat if access.is_contiguous(flat) else flat.copy()

@@ -74,11 +74,12 @@ def reduce(
     computed = ufunc.reduce(one, axis=axis, dtype=dtype, **options).dtype
     axes = reduced_axes(axis, ndim_of(x))
     if where is not True:
+        where = as_array(where)
         shape = np.broadcast_shapes(shape_of(x), shape_of(where))
         x, where = np.broadcast_to(x, shape), _in_front(np.broadcast_to(where, shape), axes)
     shape = shape_of(x)
     lined_up = _in_front(x.astype(computed), axes)
-    if start is None:
+    if start is None and (where is not True or not shape_of(lined_up)[0]):
         start = ufunc.identity
     if start is not None:
         start = as_array(start).astype(computed)
