@@ -332,6 +332,7 @@ def _call_with_keywords(
         return ufunc(*inputs)
     # Nothing is computed where `where` is false, so neither is a derivative: 0 * inf would be nan.
     harmless = _HARMLESS.get(ufunc, 1)
+    inputs = tuple(x if type(x) in PYTHON_SCALARS else as_operand(x) for x in inputs)
     inputs = tuple(np.where(where, x, np.asarray(harmless, dtype_of(x))) for x in inputs)
     result = ufunc(*inputs)
     results = result if isinstance(result, tuple) else (result,)

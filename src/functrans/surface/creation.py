@@ -258,7 +258,7 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
 
 def _memory(x: Any) -> tuple[Any, Any]:
     """The array that a view leads back to, and the places in it that the view shows."""
-    views = []
+    x, views = as_array(x), []
     while (view := view_of(x)) is not None:
         views.append(view)
         x = view.parent

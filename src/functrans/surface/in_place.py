@@ -74,8 +74,10 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
     _target(a, "putmask")
-    flat = shaping.ravel(as_array(values))
-    spread = shaping.reshape(_cycled(flat, a.size), a.shape) if ndim_of(values) else values
+    values = as_array(values)
+    spread = values
+    if ndim_of(values):
+        spread = shaping.reshape(_cycled(shaping.ravel(values), a.size), a.shape)
     copyto(a, spread, "unsafe", as_array(mask))
 
 

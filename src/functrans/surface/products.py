@@ -79,7 +79,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     refuse("einsum", out=out)
     subscripts, arrays = contraction.canonical_subscripts(operands)
-    arrays, dtype = [as_array(array) for array in arrays], options.get("dtype")
+    dtype = options.get("dtype")
     if dtype is not None:
         arrays = [array.astype(np.dtype(dtype)) for array in arrays]
     out = contraction.einsum(*arrays, subscripts=subscripts)

@@ -30,6 +30,7 @@ from functrans.surface.table import (
     known,
     ndim_of,
     newer,
+    without_lists,
 )
 
 
@@ -92,6 +93,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     if out is not None:
         return into(out, choose(a, choices, None, mode))
+    choices = [without_lists(choice) for choice in choices]
     index, *options = np.broadcast_arrays(as_array(a), *map(as_array, choices))
     if mode == "wrap":
         index = index % len(options)

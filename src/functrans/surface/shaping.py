@@ -392,8 +392,9 @@ def _matrix_shape(x: Any) -> tuple[int, int]:
 
 @implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    x = as_array(a)
     take = partial(_diagonal, offset=offset, axis1=axis1, axis2=axis2)
-    return link(take(a), access.ReadOnlyView(take), a)
+    return link(take(x), access.ReadOnlyView(take), x)
 
 
 def _diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:

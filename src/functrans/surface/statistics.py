@@ -199,14 +199,15 @@ def _bin_of(x: Any, edges: Any) -> tuple[Any, Any]:
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    x = as_array(a).reshape(-1)
+    sample = as_array(a)
+    x = sample.reshape(-1)
     edges = histogram_bin_edges(x, bins, range)
     place, inside = _bin_of(x, edges)
     if weights is None:
         values = inside.astype(np.intp)
     else:
         w = as_array(weights)
-        if shape_of(w) != shape_of(a):
+        if shape_of(w) != shape_of(sample):
             raise ValueError("weights should have the same shape as a.")
         values = np.where(inside, w.reshape(-1), dtype_of(w).type(0))
     heights = _add_up(values, place, shape_of(edges)[0] - 1)

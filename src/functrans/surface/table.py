@@ -46,6 +46,11 @@ def as_array(x: Any) -> Any:
     return np.asarray(x)
 
 
+def without_lists(x: Any) -> Any:
+    """A list as an array; anything else as it is, since Python's scalars take the others' dtype."""
+    return as_array(x) if isinstance(x, (list, tuple)) else x
+
+
 def holds_tracer(value: Any) -> bool:
     """Whether a value is traced, or a traced one is somewhere in nested lists and tuples."""
     if isinstance(value, (list, tuple)):
