@@ -227,8 +227,10 @@ def _advanced(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
         elif entry is not None and entry is not Ellipsis and not isinstance(entry, Tracer):
             if isinstance(entry, (list, tuple)):
                 entry = _operand(entry)
-            if not isinstance(entry, Tracer):
-                entry = np.asarray(entry) if np.size(entry) else np.asarray(entry, np.intp)
+            if isinstance(entry, np.ndarray) and not entry.size and entry.dtype.kind == "f":
+                entry = entry.astype(np.intp)  # an empty list
+            elif not isinstance(entry, Tracer):
+                entry = np.asarray(entry)
         if isinstance(entry, (np.ndarray, Tracer)):
             kind = dtype_of(entry).kind
             if kind == "b":  # its shape decides the result's: ask for the values

@@ -116,7 +116,9 @@ class t:
     @staticmethod
     def ppf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
         q = as_array(q)
-        z = np.where(q == 0, -np.inf, sc.stdtrit(as_array(df), q))  # at 0 SciPy's has the wrong sign
+        z = np.where(
+            q == 0, -np.inf, sc.stdtrit(as_array(df), q)
+        )  # at 0 SciPy's has the wrong sign
         return as_array(loc) + as_array(scale) * z
 
 

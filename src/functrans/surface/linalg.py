@@ -356,7 +356,7 @@ def _chain_product(chain: list[Any]) -> Any:
 
 
 def _row(x: Any) -> Any:
-    return np.conj(as_array(x))[..., None, :]
+    return as_array(x).conj()[..., None, :]
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False) -> Any:

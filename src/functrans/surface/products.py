@@ -49,7 +49,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 @implements(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
-    return contraction.matmul(np.conj(as_array(a)).reshape(-1), as_array(b).reshape(-1))
+    return contraction.matmul(as_array(a).conj().reshape(-1), as_array(b).reshape(-1))
 
 
 @implements(np.tensordot)

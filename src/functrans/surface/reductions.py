@@ -203,7 +203,7 @@ def var(
         # With more degrees of freedom taken than there are, NumPy divides by 0.
         return total / dtype_of(total).type(left if left > 0 else 0)
     count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
-    return total / (count - lost).astype(dtype_of(total))
+    return total / np.maximum(count - lost, 0).astype(dtype_of(total))
 
 
 _mean = mean

@@ -123,6 +123,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
         raise TypeError("x may not be complex")
     edges, side = as_array(bins), "left" if right else "right"
     rising = searchsorted(edges, x, side)
+    if not shape_of(edges)[0]:
+        return rising
     falling = shape_of(edges)[0] - searchsorted(edges[::-1], x, side)
     return np.where(edges[0] <= edges[-1], rising, falling)
 

@@ -344,7 +344,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), shape_of(x))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = static_ints(shift if isinstance(shift, (tuple, list)) else (shift,))
+    shifts = static_ints(shift)
     for by, along in np.broadcast(shifts, axes):
         along = axis_index(along, ndim_of(x))
         n = shape_of(x)[along]

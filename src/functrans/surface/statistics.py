@@ -72,8 +72,8 @@ def cov(
         importance = as_array(aweights).astype(np.float64)
         _check_weights("aweights", importance, shape_of(x)[1])
         w = importance if w is None else w * importance
-    mean, total = average(x, 1, w, returned=True)
-    total = total[0]
+    mean = average(x, 1, w)
+    total: Any = None if w is None else np.sum(w)
     factor: Any
     if w is None:
         factor = max(shape_of(x)[1] - lost, 0.0)

@@ -111,9 +111,7 @@ rule(
 )
 rule(sc.jve, UNKNOWN, lambda x, y: _slope_of_unscaled(sc.jve, x, y))
 rule(sc.yve, UNKNOWN, lambda x, y: _slope_of_unscaled(sc.yve, x, y))
-rule(
-    sc.ive, UNKNOWN, lambda out, x, y: _slope_of_scaled_i(lambda z: _near_ive(x, z), out, x, y)
-)
+rule(sc.ive, UNKNOWN, lambda out, x, y: _slope_of_scaled_i(lambda z: _near_ive(x, z), out, x, y))
 
 # Orders 0 and 1.
 
