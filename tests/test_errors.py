@@ -778,6 +778,27 @@ def write_flat(a, x):
 
 
 @pytest.mark.parametrize("transform", TRACERS)
+def test_a_dtype_called_as_a_function_says_astype(transform):
+    convert = lambda x: np.float32(x)
+    raised(TypeError, lambda: TRACERS[transform](convert), r"x\.astype\(np\.float32\)", HERE)
+
+
+def test_a_function_of_scipy_is_blamed_on_its_caller():
+    scipy_linalg = pytest.importorskip("scipy.linalg")
+    f = lambda x: np.sum(scipy_linalg.expm(np.outer(x, x)))
+    raised(TypeError, lambda: grad(f)(THREE), rf"{HERE}, in <lambda>: .*expm", "functrans.scipy")
+
+
+def test_hvp_without_tuples():
+    for primals in (2.0, THREE):
+        raised(TypeError, lambda x=primals: hvp(np.sum, x, x), r"hvp\(f, \(x,\), \(t,\)\)")
+
+
+def test_a_list_is_no_array_to_vmap():
+    raised(ValueError, lambda: vmap(np.sin)([1.0, 2.0]), r"argument 0\[0\]", r"np\.array\(list\)")
+
+
+@pytest.mark.parametrize("transform", TRACERS)
 @pytest.mark.parametrize(
     "write",
     [write_by_fill, write_by_put, write_by_method, write_by_operator, write_diagonal]

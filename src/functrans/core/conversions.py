@@ -54,12 +54,20 @@ def warn_of_lost_derivative(tracer: Tracer, conversion: str) -> None:
 def conversion_error() -> errors.ArrayConversionError:
     """The error for np.asarray(tracer), and for those who call it without our knowing."""
     where = errors.user_location()
-    sampler = _sampler_called()
-    if sampler is not None:
+    frame = errors.user_frame()
+    # Functions in C have no frame: the user's stands at their call.
+    name = None if frame is None else _called_name(frame)
+    if name is not None and hasattr(np.random.Generator, name) and not hasattr(np, name):
         return errors.ArrayConversionError(
-            f"NumPy's random {sampler} cannot take a traced parameter, at {where}. Draw standard "
+            f"NumPy's random {name} cannot take a traced parameter, at {where}. Draw standard "
             "numbers and transform them, loc + scale * rng.normal(size=...), or use "
             "functrans.random, whose functions have derivatives by their parameters."
+        )
+    scalar = None if name is None else getattr(np, name, None)
+    if isinstance(scalar, type) and issubclass(scalar, np.generic):
+        return errors.ArrayConversionError(
+            f"np.{name}(x) makes a plain array, which a traced value cannot become, at {where}. Write "
+            f"x.astype(np.{name})."
         )
     return errors.ArrayConversionError(
         f"a traced value cannot become a plain array, at {where}. np.array and np.asarray would cut "
@@ -69,19 +77,6 @@ def conversion_error() -> errors.ArrayConversionError:
         "array @ x; for functions of SciPy, see functrans.scipy; to look at the value, "
         "functrans.stop_gradient(x)."
     )
-
-
-def _sampler_called() -> str | None:
-    """The method of NumPy's generators that the user's line is calling, by the source of the call.
-
-    They are written in C, so that the user's frame is the one that stands at the call.
-    """
-    frame = errors.user_frame()
-    if frame is None:
-        return None
-    name = _called_name(frame)
-    samplers = {name for name in dir(np.random.Generator) if name[0] != "_"} - set(dir(np))
-    return name if name in samplers else None
 
 
 def _called_name(frame: Any) -> str | None:

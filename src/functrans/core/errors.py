@@ -17,6 +17,7 @@ import numpy as np
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 RULE_FILE = "<functrans rule>"  # the name of code that rules are compiled from
 _NUMPY_FOLDER = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+_SCIPY_FOLDER = os.path.join(os.path.dirname(os.path.dirname(_NUMPY_FOLDER)), "scipy") + os.sep
 
 
 class FunctransError(Exception):
@@ -138,6 +139,10 @@ def user_frame() -> Any:
 def user_location() -> str:
     """Where in the user's code we are, as `file, line n, in f: source` ready for a message."""
     frame = user_frame()
+    called = frame
+    while called is not None and called.f_code.co_filename.startswith(_SCIPY_FOLDER):
+        called = called.f_back  # the user called a function of SciPy
+    frame = called or frame
     if frame is None:
         return "an unknown place"
     code = frame.f_code
