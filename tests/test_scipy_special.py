@@ -561,3 +561,31 @@ def test_second_derivatives_of_betainc_at_its_ends(a, b, end):
     for factor, function in ((1, sc.betainc), (-1, sc.betaincc)):
         slopes = [[ft.grad(ft.grad(function, i), j)(a, b, end) for j in range(3)] for i in range(3)]
         np.testing.assert_allclose(slopes, factor * expected, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("n", "k"), [(0.0, 1.0), (3.0, 5.0), (2.0, -1.0), (5.0, 2.0), (0.5, 2.5)])
+def test_binomial_coefficients_have_slopes_where_they_vanish(n, k):
+    h = 1e-5
+    for place in (0, 1):
+        step = (h, 0.0) if place == 0 else (0.0, h)
+        up, down = sc.binom(n + step[0], k + step[1]), sc.binom(n - step[0], k - step[1])
+        slope = ft.grad(sc.binom, place)(n, k)
+        np.testing.assert_allclose(slope, (up - down) / (2 * h), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_rising_factorials_have_slopes_at_whole_numbers(m):
+    polynomial = np.poly1d([1.0])
+    for k in range(m):
+        polynomial = polynomial * np.poly1d([1.0, k])
+    for x in (-4.0, -2.0, -1.0, 0.0, 1.0, 2.5):
+        slope = ft.grad(sc.poch)(x, float(m))
+        np.testing.assert_allclose(slope, polynomial.deriv()(x), rtol=1e-12)
+
+
+def test_integrals_over_the_argument_have_slopes_at_zero():
+    assert ft.grad(lambda x: sc.it2j0y0(x)[0])(0.0) == 0.0
+    assert ft.grad(lambda x: sc.it2i0k0(x)[0])(0.0) == 0.0
+    assert ft.grad(sc.it2struve0)(0.0) == pytest.approx(-2 / np.pi)

@@ -194,13 +194,19 @@ rule(
     UNKNOWN,
 )
 
+
+def _over(slope: Any, x: Any, limit: complex) -> Any:
+    """slope / x, with its limit at 0."""
+    return np.where(x == 0, limit, slope / np.where(x == 0, 1, x))
+
+
 # Integrals of Bessel, Struve and Airy functions from 0 to x; those named it2 of f(t)/t or (f(t) - 1)/t.
 several(sc.itj0y0, lambda out, x: (sc.j0(x), sc.y0(x)))
 several(sc.iti0k0, lambda out, x: (sc.i0(x), sc.k0(x)))
-several(sc.it2j0y0, lambda out, x: ((1 - sc.j0(x)) / x, -sc.y0(x) / x))
-several(sc.it2i0k0, lambda out, x: ((sc.i0(x) - 1) / x, -sc.k0(x) / x))
+several(sc.it2j0y0, lambda out, x: (_over(1 - sc.j0(x), x, 0.0), -sc.y0(x) / x))
+several(sc.it2i0k0, lambda out, x: (_over(sc.i0(x) - 1, x, 0.0), -sc.k0(x) / x))
 rule(sc.itstruve0, lambda x: sc.struve(0, x))
-rule(sc.it2struve0, lambda x: -sc.struve(0, x) / x)
+rule(sc.it2struve0, lambda x: -_over(sc.struve(0, x), x, 2 / math.pi))
 rule(sc.itmodstruve0, lambda x: sc.modstruve(0, x))
 
 
@@ -232,11 +238,6 @@ def _slopes_of_airye(out: Any, x: Any) -> Any:
 several(sc.airye, _slopes_of_airye)
 
 # Kelvin: f = ber + i bei solves f'' = i f - f'/x, and so does ker + i kei.
-
-
-def _over(slope: Any, x: Any, limit: complex) -> Any:
-    """slope / x, with its limit at 0."""
-    return np.where(x == 0, limit, slope / np.where(x == 0, 1, x))
 
 
 rule(sc.ber, lambda x: sc.berp(x))
