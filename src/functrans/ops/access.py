@@ -35,6 +35,16 @@ class IndexView(View):
     def read(self, parent: Any) -> Any:
         return index(parent, template=self.template)
 
+    def misses(self, other: View) -> bool:
+        """By the first axis: many programs hold all rows of an array and change them one by one."""
+        if type(other) is not IndexView or not self.template or not other.template:
+            return False
+        mine, others = self.template[0], other.template[0]
+        if type(mine) is not int or type(others) is not int:
+            return False
+        length = self.parent.shape[0]
+        return mine % length != others % length
+
     def write(self, parent: Any, value: Any) -> Any:
         return update(parent, value, template=self.template)
 
@@ -166,14 +176,18 @@ def memory_order(like: Any) -> tuple[int, ...]:
 
 def layout(x: Any) -> Any:
     """An array that lies in memory as NumPy's would; None for C order, or a scalar."""
-    view = view_of(x)
-    if view is not None:
-        parent = layout(view.parent)
-        return view.read(
-            np.empty(view.parent.shape, view.parent.dtype) if parent is None else parent
-        )
-    known = getattr(x, "layout", _UNSET)
-    return _root_layout(x) if known is _UNSET else known
+    ways = []
+    while (view := view_of(x)) is not None:
+        ways.append(view)
+        x = view.parent
+    like = getattr(x, "layout", _UNSET)
+    if like is _UNSET:
+        like = _root_layout(x)
+    if ways and like is None:
+        like = np.empty(x.shape, x.dtype)
+    for view in reversed(ways):
+        like = view.read(like)
+    return like
 
 
 _UNSET = object()
