@@ -43,7 +43,7 @@ class IndexView(View):
         if type(mine) is not int or type(others) is not int:
             return False
         length = self.parent.shape[0]
-        return mine % length != others % length
+        return bool(mine % length != others % length)
 
     def write(self, parent: Any, value: Any) -> Any:
         return update(parent, value, template=self.template)
