@@ -602,3 +602,65 @@ def test_an_empty_mask_is_a_mask():
     x = np.ones((2, 0))
     assert ft.grad(lambda x: np.sum(x[x > 0]))(x).shape == (2, 0)
     assert ft.jvp(lambda x: x[np.zeros((2, 0), bool)], (x,), (x,))[0].shape == (0,)
+
+
+def test_out_keeps_its_own_precision_where_nothing_is_written():
+    def f(x):
+        out = np.full_like(x, 0.1, dtype=np.float64)
+        np.sqrt(x, where=np.array([True, False]), out=out)
+        return out
+
+    x = np.ones(2, np.float32)
+    for found in (ft.jvp(f, (x,), (x,))[0], ft.vmap(f)(x[None])[0], ft.make_graph(f)(x)(x)):
+        np.testing.assert_array_equal(found, f(x))
+
+
+def test_out_of_a_reduction_has_the_shape_of_the_result():
+    def into(function):
+        def f(x):
+            out = np.zeros_like(x)
+            function(x, out)
+            return out
+
+        return f
+
+    x = np.ones(3)
+    for function in (
+        lambda x, out: np.sum(x, out=out),
+        lambda x, out: x.mean(out=out),
+        lambda x, out: np.add.reduce(x, out=out),
+        lambda x, out: np.cumsum(x[:1], out=out),
+    ):
+        with pytest.raises(ValueError):
+            into(function)(x)
+        with pytest.raises(ValueError, match="out has shape"):
+            ft.jvp(into(function), (x,), (x,))
+    wide = into(lambda x, out: np.clip(np.add(x[0], x[:1], out=out), 0.0, 5.0, out=out))
+    np.testing.assert_array_equal(ft.jvp(wide, (x,), (x,))[0], wide(x))
+
+
+def test_numbers_where_numpy_takes_them_for_vectors():
+    for function in (
+        lambda t: np.cumsum(t, axis=0),
+        lambda t: np.cumprod(t, axis=-1),
+        lambda t: np.repeat(t, 2, axis=0),
+        lambda t: np.arctan2(np.array([True, False]), t),
+        lambda t: np.ravel(t * np.eye(2), order="f"),
+    ):
+        t = np.float64(1.5)
+        value, slope = ft.jvp(function, (t,), (np.float64(1.0),))
+        np.testing.assert_array_equal(value, function(t))
+        numerical = (function(t + 1e-6) - function(t - 1e-6)) / 2e-6
+        np.testing.assert_allclose(slope, numerical, atol=1e-8)
+
+
+def test_splits_and_masks_that_do_not_fit_are_refused_as_in_numpy():
+    for function in (
+        lambda x: np.vsplit(x, 2),
+        lambda x: np.dsplit(x, 2),
+        lambda x: np.place(x.copy(), np.ones(3, bool), [1.0]),
+    ):
+        x = np.ones(4)
+        for run in (function, lambda x, f=function: ft.jvp(f, (x,), (x,))):
+            with pytest.raises(ValueError):
+                run(x)

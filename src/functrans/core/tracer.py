@@ -136,7 +136,10 @@ class ArrayTracer(Tracer):
         if kwargs.get("out") is None:
             return handler(*args, **kwargs)
         target = kwargs.pop("out")
-        return deliver(target, handler(*args, **kwargs), f"numpy.{function.__name__}")
+        result = handler(*args, **kwargs)
+        if function is not np.clip:  # a ufunc in disguise: their results are broadcast into `out`
+            check_fits(target, result, f"numpy.{function.__name__}")
+        return deliver(target, result, f"numpy.{function.__name__}")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         refuse_assignment()
@@ -307,6 +310,8 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
     if targets is None:
         return result
     results = result if isinstance(result, tuple) else (result,)
+    if method != "__call__":
+        check_fits(targets[0], result, f"numpy.{ufunc.__name__}.{method}")
     written = tuple(
         value if target is None else deliver(target, value, f"numpy.{ufunc.__name__}", casting)
         for target, value in zip(targets, results, strict=True)
@@ -339,7 +344,7 @@ def _call_with_keywords(
     # Where `where` is false, entries keep what the target has; without a target they are undefined.
     befores = (None,) * len(results) if targets is None else targets
     chosen = tuple(
-        np.where(where, value, 0 if before is None else before).astype(value.dtype)
+        np.where(where, value, dtype_of(value).type(0) if before is None else before)
         for value, before in zip(results, befores, strict=True)
     )
     return chosen if isinstance(result, tuple) else chosen[0]
@@ -359,6 +364,15 @@ def check_targets(targets: tuple[Any, ...], name: str) -> None:
                 "with np.zeros_like(x, shape=...) or functrans.numpy.zeros(...), which may be "
                 "assigned traced values."
             )
+
+
+def check_fits(target: Any, value: Any, name: str) -> None:
+    """The result of a reduction, or of any function that is no ufunc, has the shape of its `out`."""
+    if shape_of(target) != shape_of(value):
+        raise ValueError(
+            f"{name}: the result has shape {shape_of(value)}, and out has shape {shape_of(target)}, "
+            f"at {errors.user_location()}. They must be equal."
+        )
 
 
 def deliver(target: Any, value: Any, name: str, casting: Any = "same_kind") -> Any:

@@ -129,7 +129,7 @@ arcsinh = elementwise(np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1))
 arccosh = elementwise(np.arccosh, lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)))
 arctanh = elementwise(np.arctanh, lambda x: 1 / (1 - x * x))
 arctan2 = elementwise(
-    np.arctan2, lambda x, y: y / (x * x + y * y), lambda x, y: -x / (x * x + y * y)
+    np.arctan2, lambda x, y: y / (x * x + y * y), lambda x, y: -(x / (x * x + y * y))
 )
 deg2rad = elementwise(np.deg2rad, lambda: math.pi / 180)
 rad2deg = elementwise(np.rad2deg, lambda: 180 / math.pi)

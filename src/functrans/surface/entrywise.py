@@ -9,7 +9,7 @@ import numpy as np
 
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import cast, dtype_of
-from functrans.core.tracer import UFUNCS, install_method
+from functrans.core.tracer import UFUNCS, deliver, install_method
 from functrans.core.views import is_mutable, link
 from functrans.ops import access, elementwise, structure
 from functrans.ops.families import constant
@@ -134,7 +134,7 @@ def clip(
 ) -> Any:
     refuse("clip", **options)
     if out is not None:
-        return into(out, clip(a, a_min, a_max, min=min, max=max))
+        return deliver(out, clip(a, a_min, a_max, min=min, max=max), "numpy.clip")
     low = given(min) if given(a_min) is None else a_min
     high = given(max) if given(a_max) is None else a_max
     x = as_array(a)

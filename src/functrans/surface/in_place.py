@@ -66,6 +66,8 @@ def _set_flat(x: Any, flat: Any, places: Any, values: Any) -> None:
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     _target(arr, "place")
+    if np.size(as_array(mask)) != arr.size:
+        raise ValueError("place: mask and data must be the same size")
     chosen = np.flatnonzero(np.asarray(concrete(as_array(mask))))
     if len(chosen):
         put(arr, chosen, vals)

@@ -260,8 +260,8 @@ def running(primitive: Any, name: str) -> Any:
         x = as_array(a)
         if dtype is not None:
             x = x.astype(np.dtype(dtype))
-        if axis is None:
-            x, axis = x.reshape(-1), 0
+        if axis is None or not ndim_of(x):
+            x, axis = x.reshape(-1), 0 if axis is None else axis
         result = primitive(x, axis=axis_index(axis, ndim_of(x)))
         return result if dtype is None else result.astype(np.dtype(dtype), copy=False)
 

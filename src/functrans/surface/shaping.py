@@ -31,6 +31,7 @@ from functrans.surface.table import (
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     x = as_array(a)
+    order = order.upper()
     if order == "K":
         raise ValueError("order 'K' is not permitted for reshaping")
     if order not in ("C", "F"):
@@ -76,8 +77,8 @@ def _order_in_memory(x: Any, order: Any) -> tuple[int, ...]:
 @implements(np.ravel)
 def ravel(a: Any, order: Any = "C") -> Any:
     x = as_array(a)
-    if order == "K":
-        x, order = transpose(x, _order_in_memory(x, order)), "C"
+    if order in ("K", "k"):
+        x, order = transpose(x, _order_in_memory(x, "K")), "C"
     flat = reshape(x, (-1,), order=order)
     # Unlike reshape, ravel copies what is not contiguous.
     return flat if access.is_contiguous(flat) else flat.copy()
@@ -278,6 +279,8 @@ def _cut(x: Any, axis: int, piece: Any) -> Any:
 
 @implements(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    if ndim_of(ary) < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return split(ary, indices_or_sections, 0)
 
 
@@ -288,6 +291,8 @@ def hsplit(ary: Any, indices_or_sections: Any) -> Any:
 
 @implements(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    if ndim_of(ary) < 3:
+        raise ValueError("dsplit only works on arrays of 3 or more dimensions")
     return split(ary, indices_or_sections, 2)
 
 
@@ -314,8 +319,8 @@ def tile(A: Any, reps: Any) -> Any:
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     x = as_array(a)
-    if axis is None:
-        x, axis = ravel(x), 0
+    if axis is None or not ndim_of(x):
+        x, axis = ravel(x), 0 if axis is None else axis
     axis = axis_index(axis, ndim_of(x))
     return take(x, np.repeat(np.arange(shape_of(x)[axis]), concrete(repeats)), axis)
 

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import shape_of
-from functrans.core.tracer import FUNCTIONS, deliver
+from functrans.core.tracer import FUNCTIONS, check_fits, deliver
 
 # Types of arguments in which nothing traced can be, to find this out quickly.
 PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, type(None), np.float64, type, slice})
@@ -116,6 +116,7 @@ def refuse(name: str, **options: Any) -> None:
 
 def into(out: Any, result: Any) -> Any:
     """Write a result into `out`, which a method or a positional argument gave; returns `out`."""
+    check_fits(out, result, "a NumPy function")
     return deliver(out, result, "a NumPy function")
 
 
