@@ -39,6 +39,13 @@ _NUMBERS = frozenset(
 )
 
 
+# What ends in a call of a ufunc, whose results are broadcast into `out`.
+_BROADCASTING = frozenset(
+    {np.clip, np.fix, np.outer, np.isposinf, np.isneginf}
+    | {np.quantile, np.percentile, np.nanquantile, np.nanpercentile}
+)
+
+
 class ArrayTracer(Tracer):
     """A stand-in for an array; interpreters derive their own kind from it."""
 
@@ -137,7 +144,7 @@ class ArrayTracer(Tracer):
             return handler(*args, **kwargs)
         target = kwargs.pop("out")
         result = handler(*args, **kwargs)
-        if function is not np.clip:  # a ufunc in disguise: their results are broadcast into `out`
+        if function not in _BROADCASTING:
             check_fits(target, result, f"numpy.{function.__name__}")
         return deliver(target, result, f"numpy.{function.__name__}")
 
