@@ -664,3 +664,37 @@ def test_splits_and_masks_that_do_not_fit_are_refused_as_in_numpy():
         for run in (function, lambda x, f=function: ft.jvp(f, (x,), (x,))):
             with pytest.raises(ValueError):
                 run(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 1j,
+        lambda x: 1j * x,
+        lambda x: 1 / (x * 1j),
+        lambda x: x / (2 + 1j),
+        lambda x: np.exp(1j * x),
+        lambda x: (1j * x).real + (x * (1j * 2.0)).imag,
+    ],
+)
+@pytest.mark.parametrize("x", [2.0, np.float64(2.0), np.float32(2.0), np.array(2.0)], ids=repr)
+def test_complex_numbers_of_python_beside_numbers_of_numpy(function, x):
+    one = np.ones((), np.asarray(x).dtype)[()]
+    value, slope = ft.jvp(function, (x,), (one,))
+    h = 1e-6
+    numerical = (function(2.0 + h) - function(2.0 - h)) / (2 * h)
+    np.testing.assert_allclose(value, function(x), rtol=1e-6)
+    np.testing.assert_allclose(slope, numerical, rtol=1e-5)
+    second = ft.jvp(lambda x: ft.jvp(function, (x,), (one,))[1], (x,), (one,))[1]
+    numerical = (function(2.0 + 1e-3) - 2 * function(2.0) + function(2.0 - 1e-3)) / 1e-6
+    np.testing.assert_allclose(second, numerical, rtol=1e-4, atol=1e-6)
+
+
+def test_division_by_a_complex_zero_is_nan_as_in_numpy():
+    x = np.float64(2.0)
+    with np.errstate(all="ignore"):
+        for value, slope in (
+            ft.jvp(lambda x: x / 0j, (x,), (x,)),
+            (x / 0j, ft.grad(lambda x: np.real(x / 0j))(x)),
+        ):
+            assert not np.isfinite(value) and np.isnan(slope)

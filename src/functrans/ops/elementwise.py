@@ -21,12 +21,20 @@ from functrans.ops.families import constant, elementwise
 # Arithmetic. The Python operators are used to evaluate, because they keep Python scalars weak and
 # are several times faster than ufunc calls on NumPy scalars.
 
+
+def _one_over_zero(zero: complex) -> Any:
+    """As NumPy has it; Python would raise an exception."""
+    if type(zero) is complex:
+        return np.complex128(complex(math.nan, math.nan))
+    return math.copysign(math.inf, zero)
+
+
 add = elementwise(np.add, 1, 1, impl=operator.add, operator="add")
 subtract = elementwise(np.subtract, 1, -1, impl=operator.sub, operator="sub")
 multiply = elementwise(np.multiply, lambda y: y, lambda x: x, impl=operator.mul, operator="mul")
 divide = elementwise(
     np.divide,
-    lambda y: 1 / y if type(y) not in PYTHON_SCALARS or y else math.copysign(math.inf, y),
+    lambda y: 1 / y if type(y) not in PYTHON_SCALARS or y else _one_over_zero(y),
     lambda out, y: -out / y,
     impl=operator.truediv,
     operator="truediv",
