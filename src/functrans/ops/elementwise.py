@@ -22,7 +22,7 @@ from functrans.ops.families import constant, elementwise
 # are several times faster than ufunc calls on NumPy scalars.
 
 
-def _one_over_zero(zero: complex) -> Any:
+def _one_over_zero(zero: Any) -> Any:
     """As NumPy has it; Python would raise an exception."""
     if type(zero) is complex:
         return np.complex128(complex(math.nan, math.nan))
