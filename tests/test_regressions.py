@@ -698,3 +698,11 @@ def test_division_by_a_complex_zero_is_nan_as_in_numpy():
             (x / 0j, ft.grad(lambda x: np.real(x / 0j))(x)),
         ):
             assert not np.isfinite(value) and np.isnan(slope)
+
+
+@pytest.mark.parametrize("product", [np.dot, np.inner, np.kron])
+def test_products_with_a_number_of_python_have_its_dtype(product):
+    y = np.ones(2, np.float32)
+    for f in (lambda x: product(x, y), lambda x: product(y, x)):
+        found = [ft.jvp(f, (2.0,), (1.0,))[0], ft.vjp(f, 2.0)[0], ft.make_graph(f)(2.0)(2.0)]
+        assert [each.dtype for each in found] == [f(2.0).dtype] * 3
