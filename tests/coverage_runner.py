@@ -152,11 +152,11 @@ class Call:
         copies = [arg.copy() for arg in args]
         result = self.run(*copies)
         found = leaves(result) + [copies[k] for k in self.changed]
-        self.others = [leaf for leaf in found if not _is_number(leaf)]
-        return [leaf for leaf in found if _is_number(leaf)]
+        self.others = [leaf for leaf in found if not is_number(leaf)]
+        return [leaf for leaf in found if is_number(leaf)]
 
 
-def _is_number(leaf):
+def is_number(leaf):
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind in "biufc"
     return isinstance(leaf, (Tracer, bool, int, float, complex))

@@ -6,6 +6,7 @@ part checks that an exception leaves no state behind.
 
 import dataclasses
 import math
+import operator
 import re
 import warnings
 
@@ -749,22 +750,69 @@ def test_assignment_of_a_traced_bool_or_integer_is_refused(transform, dtype):
     raised(TypeError, lambda: TRACERS[transform](f), "assigned into a plain array", HERE)
 
 
-def test_fill_with_a_traced_value_is_refused_or_warned_of():
+def write_by_fill(a, x):
+    a.fill(x)
+
+
+def write_by_put(a, x):
+    a.put([0], x)
+
+
+def write_by_method(a, x):
+    a.__setitem__(0, x)
+
+
+def write_by_operator(a, x):
+    operator.setitem(a, 0, x)
+
+
+def write_diagonal(a, x):
+    np.fill_diagonal(a.reshape(1, 3), x)
+
+
+def write_real_part(a, x):
+    a.real = x
+
+
+def write_flat(a, x):
+    a.flat = x
+
+
+@pytest.mark.parametrize("transform", TRACERS)
+def test_a_dtype_called_as_a_function_says_astype(transform):
+    convert = lambda x: np.float32(x)
+    raised(TypeError, lambda: TRACERS[transform](convert), r"x\.astype\(np\.float32\)", HERE)
+
+
+def test_a_function_of_scipy_is_blamed_on_its_caller():
+    scipy_linalg = pytest.importorskip("scipy.linalg")
+    f = lambda x: np.sum(scipy_linalg.expm(np.outer(x, x)))
+    raised(TypeError, lambda: grad(f)(THREE), rf"{HERE}, in <lambda>: .*expm", "functrans.scipy")
+
+
+def test_hvp_without_tuples():
+    for primals in (2.0, THREE):
+        raised(TypeError, lambda x=primals: hvp(np.sum, x, x), r"hvp\(f, \(x,\), \(t,\)\)")
+
+
+def test_a_list_is_no_array_to_vmap():
+    raised(ValueError, lambda: vmap(np.sin)([1.0, 2.0]), r"argument 0\[0\]", r"np\.array\(list\)")
+
+
+@pytest.mark.parametrize("transform", TRACERS)
+@pytest.mark.parametrize(
+    "write",
+    [write_by_fill, write_by_put, write_by_method, write_by_operator, write_diagonal]
+    + [write_real_part, write_flat],
+)
+def test_every_way_to_write_into_a_plain_array_is_refused(write, transform):
     def f(x):
         out = np.zeros(3)
-        out.fill(x)
-        return np.sum(out) * x
+        write(out, x[0])
+        return np.sum(out) * x[0]
 
-    with warnings.catch_warnings(record=True) as record:
-        warnings.simplefilter("always")
-        try:
-            grad(f)(2.0)
-        except errors.FunctransError as error:
-            messages = [str(error)]
-        else:
-            messages = [str(w.message) for w in record if w.category is errors.DerivativeWarning]
-    assert messages
-    assert re.search(rf"{HERE}, in f", messages[0])
+    call = lambda: TRACERS[transform](f)
+    raised(errors.AssignmentError, call, "assigned into a plain array", "np.zeros_like", HERE)
 
 
 def test_addition_in_place_to_a_plain_array_says_what_to_write():

@@ -414,3 +414,23 @@ def test_modules_are_loaded_by_name():
         special.roots_legendre
     with pytest.raises(AttributeError, match="no attribute 'signal'"):
         ft.scipy.signal
+
+
+@pytest.mark.parametrize("name", ["norm", "t", "gamma", "beta", "laplace", "logistic", "poisson"])
+def test_nan_stays_nan(name):
+    ours, shapes = getattr(stats, name), {"t": (3.0,), "gamma": (2.0,), "beta": (2.0, 3.0)}
+    args = {"poisson": (2.0,)}.get(name, shapes.get(name, ()))
+    methods = ("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "ppf")
+    found = [method for method in methods if hasattr(ours, method)]
+    assert len(found) >= 3
+    for method in found:
+        function = getattr(ours, method)
+        assert np.isnan(function(np.nan, *args)), method
+        if name != "poisson":
+            assert np.isnan(ft.grad(function)(np.nan, *args)), method
+        mixed = function(np.array([np.nan, 0.5]), *args)
+        assert np.isnan(mixed[0]) and mixed[1] == function(0.5, *args)
+
+
+def test_the_ends_of_students_t():
+    assert stats.t.ppf(np.array([0.0, 1.0]), 3.0).tolist() == [-np.inf, np.inf]

@@ -127,3 +127,25 @@ def test_a_slope_of_another_shape_is_refused():
 def test_an_equation_without_a_solution_says_so():
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="was not solved"):
         odeint(lambda y, t: y * y, 1.0, np.array([0.0, 2.0]))
+
+
+def test_times_may_be_repeated():
+    def decay(y, t, rate):
+        return -rate * y
+
+    times = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0])
+    path = lambda rate, start, t: odeint(decay, start, t, rate)
+    np.testing.assert_allclose(path(0.5, 2.0, times), 2 * np.exp(-0.5 * times), atol=1e-7)
+    by_rate, by_start, by_time = ft.jacrev(path, (0, 1, 2))(0.5, 2.0, times)
+    np.testing.assert_allclose(by_rate, -2 * times * np.exp(-0.5 * times), atol=1e-6)
+    np.testing.assert_allclose(by_start, np.exp(-0.5 * times), atol=1e-6)
+    slope = -np.exp(-0.5 * times)
+    np.testing.assert_allclose(by_time[1:, 1:], np.diag(slope[1:]), atol=1e-6)
+    np.testing.assert_allclose(by_time[1:, 0], -slope[1:], atol=1e-6)
+    np.testing.assert_allclose(ft.jacfwd(path)(0.5, 2.0, times), by_rate, atol=1e-6)
+    assert path(0.5, 2.0, np.array([1.0, 1.0])).tolist() == [2.0, 2.0]
+
+
+def test_times_that_turn_are_refused():
+    with pytest.raises(ValueError, match=r"0\.0, 2\.0, 1\.0 do neither.*np\.sort"):
+        odeint(lambda y, t: -y, 1.0, np.array([0.0, 2.0, 1.0]))

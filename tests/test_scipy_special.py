@@ -479,3 +479,113 @@ def test_scipy_is_not_imported_before_it_is_used():
         "assert 'functrans.scipy.rules' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def scaled_slopes(name, x):
+    """The first two derivatives of e^-x I_v and e^x K_v, by y'' = (1 + v²/x²) y - y'/x and SciPy's values."""
+    sign, v = (1, int(name[1])) if name[0] == "i" else (-1, int(name[1]))
+    zeroth, first = getattr(sc, f"{name[0]}0e")(x), getattr(sc, f"{name[0]}1e")(x)
+    value = (zeroth, first)[v]
+    slope = sign * first if v == 0 else sign * zeroth - first / x
+    curvature = (1 + v * v / x**2) * value - slope / x
+    return [slope - sign * value, curvature - 2 * sign * slope + value]
+
+
+@pytest.mark.parametrize("name", ["i0e", "i1e", "k0e", "k1e"])
+def test_scaled_bessel_functions_have_derivatives_far_out(name):
+    function = getattr(sc, name)
+    of_order = getattr(sc, name[0] + "ve")
+    for x in (0.7, 8.0, 49.0, 53.0, 300.0):
+        for f in (function, lambda x: of_order(int(name[1]), x)):
+            found = [ft.grad(f)(x), ft.grad(ft.grad(f))(x)]
+            np.testing.assert_allclose(found, scaled_slopes(name, x), rtol=1e-9)
+    # Far out e^-x I_v and e^x K_v are c x^-½ to the last digits.
+    for x in (1e10, 1e100):
+        np.testing.assert_allclose(ft.grad(function)(x), -function(x) / (2 * x), rtol=1e-9)
+        if name[0] == "i":
+            sign = 1 if name == "i1e" else -1
+            assert ft.grad(function)(-x) == sign * ft.grad(function)(x)
+
+
+@pytest.mark.parametrize("name", ["hankel1e", "hankel2e"])
+def test_scaled_hankel_functions_have_derivatives_far_out(name):
+    turn = 1j if name == "hankel1e" else -1j
+    function = getattr(sc, name)
+    for x in (30.0, 54.0, 70.0, 400.0):
+        slope = ft.jvp(lambda x: function(1.0, x), (x,), (1.0,))[1]
+        near = (function(0.0, x) - function(2.0, x)) / 2 - turn * function(1.0, x)
+        np.testing.assert_allclose(slope, near, rtol=1e-11)
+
+
+END_SHAPES = (0.5, 1.0, 1.5, 2.0, 3.0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("a", END_SHAPES)
+def test_second_derivatives_of_gammainc_at_its_ends(a):
+    # x^(a-1) exp(-x)/Γ(a) has the slope (a-1) x^(a-2)/Γ(a) - ... at 0.
+    by_x = {0.5: -np.inf, 1.0: -1.0, 1.5: np.inf, 2.0: 1.0, 3.0: 0.0}[a]
+    by_a = 0.0 if a > 1 else -np.inf  # log 0 times the density
+    for sign, function in ((1, sc.gammainc), (-1, sc.gammaincc)):
+        slopes = [[ft.grad(ft.grad(function, i), j)(a, 0.0) for j in (0, 1)] for i in (0, 1)]
+        np.testing.assert_array_equal(slopes, [[0.0, sign * by_a], [sign * by_a, sign * by_x]])
+        slopes = [[ft.grad(ft.grad(function, i), j)(a, np.inf) for j in (0, 1)] for i in (0, 1)]
+        np.testing.assert_array_equal(slopes, np.zeros((2, 2)))
+        forward = ft.jvp(ft.grad(function, 1), (a, 0.0), (0.0, 1.0))[1] if a > 1 else None
+        assert forward is None or forward == sign * by_x
+
+
+def test_third_derivatives_of_gammainc_at_zero():
+    third = ft.grad(ft.grad(ft.grad(sc.gammainc, 1), 1), 1)
+    assert [third(a, 0.0) for a in (2.0, 3.0, 4.0)] == pytest.approx([-2.0, 1.0, 0.0])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("end", [0.0, 1.0])
+@pytest.mark.parametrize("a", END_SHAPES)
+@pytest.mark.parametrize("b", END_SHAPES)
+def test_second_derivatives_of_betainc_at_its_ends(a, b, end):
+    # By I_x(a, b) = 1 - I_{1-x}(b, a), the end 1 is the end 0 with the shapes exchanged.
+    own, other = (a, b) if end == 0 else (b, a)
+    sign = 1 if end == 0 else -1
+    scale = 1 / sc.beta(a, b)
+    by_x = {0.5: -np.inf, 1.0: -(other - 1) * scale, 1.5: np.inf, 2.0: scale, 3.0: 0.0}[own]
+    density = {0.5: np.inf, 1.0: scale}.get(own, 0.0)
+    by_other = density * (sc.psi(a + b) - sc.psi(other)) if density else 0.0
+    by_own = 0.0 if own > 1 else -np.inf
+    expected = np.zeros((3, 3))
+    places = (0, 1) if end == 0 else (1, 0)
+    for place, value in zip(places, (by_own, by_other), strict=True):
+        expected[place, 2] = expected[2, place] = value
+    expected[2, 2] = sign * by_x
+    for factor, function in ((1, sc.betainc), (-1, sc.betaincc)):
+        slopes = [[ft.grad(ft.grad(function, i), j)(a, b, end) for j in range(3)] for i in range(3)]
+        np.testing.assert_allclose(slopes, factor * expected, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("n", "k"), [(0.0, 1.0), (3.0, 5.0), (2.0, -1.0), (5.0, 2.0), (0.5, 2.5)])
+def test_binomial_coefficients_have_slopes_where_they_vanish(n, k):
+    h = 1e-5
+    for place in (0, 1):
+        step = (h, 0.0) if place == 0 else (0.0, h)
+        up, down = sc.binom(n + step[0], k + step[1]), sc.binom(n - step[0], k - step[1])
+        slope = ft.grad(sc.binom, place)(n, k)
+        np.testing.assert_allclose(slope, (up - down) / (2 * h), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_rising_factorials_have_slopes_at_whole_numbers(m):
+    polynomial = np.poly1d([1.0])
+    for k in range(m):
+        polynomial = polynomial * np.poly1d([1.0, k])
+    for x in (-4.0, -2.0, -1.0, 0.0, 1.0, 2.5):
+        slope = ft.grad(sc.poch)(x, float(m))
+        np.testing.assert_allclose(slope, polynomial.deriv()(x), rtol=1e-12)
+
+
+def test_integrals_over_the_argument_have_slopes_at_zero():
+    assert ft.grad(lambda x: sc.it2j0y0(x)[0])(0.0) == 0.0
+    assert ft.grad(lambda x: sc.it2i0k0(x)[0])(0.0) == 0.0
+    assert ft.grad(sc.it2struve0)(0.0) == pytest.approx(-2 / np.pi)

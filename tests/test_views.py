@@ -6,6 +6,9 @@ Each case is plain NumPy code: it makes arrays, changes some in place, and retur
 import numpy as np
 import pytest
 from everywhere import COMPLEX, CUBE, MATRIX, SQUARE, VECTOR, check_everywhere, collect
+from oracles import leaves
+
+import functrans as ft
 
 CASES = []
 case = collect(CASES)
@@ -445,3 +448,40 @@ def copies_in_one_order_or_the_other(x):
 @pytest.mark.parametrize(("function", "x", "options"), CASES)
 def test_views_and_copies(function, x, options):
     check_everywhere(function, x, **options)
+
+
+def test_views_of_views_to_any_depth():
+    depth = 3000
+
+    def f(x):
+        y = x.copy()
+        views = [y]
+        for _ in range(depth):
+            views.append(views[-1][1:])
+        y[-1] = 5.0 * y[-2]  # every view sees it
+        last = views[-1]
+        assert last.base is y
+        last *= 2.0
+        return y[-1] + np.sum(last.reshape(-1, 1))
+
+    value, gradient = ft.value_and_grad(f)(np.ones(depth + 2))
+    assert value == f(np.ones(depth + 2)) == 10.0 + 2.0 + 10.0
+    assert gradient[-3:].tolist() == [0.0, 22.0, 0.0]
+
+
+def test_a_change_of_one_row_leaves_the_other_rows_alone():
+    def f(x):
+        y = x.copy()
+        rows = list(y)
+        for k, row in enumerate(rows):
+            row *= 2.0
+            y[k - 1, 0] = row[1]
+        rows[-1][0] = 7.0
+        kept = getattr(rows[0], "value", None)
+        rows[1][1] = 5.0
+        assert getattr(rows[0], "value", None) is kept  # the object that it was: not made anew
+        return y, rows
+
+    x = np.arange(8.0).reshape(4, 2) + 1
+    for found, expected in zip(leaves(ft.jvp(f, (x,), (x,))[0]), leaves(f(x)), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -11,13 +11,22 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import Tracer
 
-_STORE = dis.opmap["STORE_SUBSCR"]
+_STORES = (dis.opmap["STORE_SUBSCR"], dis.opmap["STORE_ATTR"])  # array[i] = x, array.real = x
+_CALLS = [code for name, code in dis.opmap.items() if name.startswith(("CALL", "PRECALL"))]
+_STORING = frozenset({"fill", "put", "__setitem__", "setitem", "fill_diagonal"})  # by a call
 
 
 def refuse_assignment() -> None:
     """NumPy's `array[i] = tracer` asks for float(tracer): refuse, since it drops the derivative."""
     frame = errors.user_frame()
-    if frame is not None and frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _STORE:
+    if frame is None or frame.f_lasti < 0:
+        return
+    instruction = frame.f_code.co_code[frame.f_lasti]
+    if instruction in _STORES or (
+        instruction in _CALLS
+        and not _STORING.isdisjoint(frame.f_code.co_names)
+        and _called_name(frame) in _STORING
+    ):
         raise errors.AssignmentError(
             f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
             "The plain array cannot hold the derivative. Make the array with "
@@ -45,12 +54,20 @@ def warn_of_lost_derivative(tracer: Tracer, conversion: str) -> None:
 def conversion_error() -> errors.ArrayConversionError:
     """The error for np.asarray(tracer), and for those who call it without our knowing."""
     where = errors.user_location()
-    sampler = _sampler_called()
-    if sampler is not None:
+    frame = errors.user_frame()
+    # Functions in C have no frame: the user's stands at their call.
+    name = None if frame is None else _called_name(frame)
+    if name is not None and hasattr(np.random.Generator, name) and not hasattr(np, name):
         return errors.ArrayConversionError(
-            f"NumPy's random {sampler} cannot take a traced parameter, at {where}. Draw standard "
+            f"NumPy's random {name} cannot take a traced parameter, at {where}. Draw standard "
             "numbers and transform them, loc + scale * rng.normal(size=...), or use "
             "functrans.random, whose functions have derivatives by their parameters."
+        )
+    scalar = None if name is None else getattr(np, name, None)
+    if isinstance(scalar, type) and issubclass(scalar, np.generic):
+        return errors.ArrayConversionError(
+            f"np.{name}(x) makes a plain array, which a traced value cannot become, at {where}. Write "
+            f"x.astype(np.{name})."
         )
     return errors.ArrayConversionError(
         f"a traced value cannot become a plain array, at {where}. np.array and np.asarray would cut "
@@ -62,17 +79,11 @@ def conversion_error() -> errors.ArrayConversionError:
     )
 
 
-def _sampler_called() -> str | None:
-    """The method of NumPy's generators that the user's line is calling, by the source of the call.
-
-    They are written in C, so that the user's frame is the one that stands at the call.
-    """
+def _called_name(frame: Any) -> str | None:
+    """The last name in the call at which a frame stands: `f` in a.f(x); None if it is no call."""
     import ast
     import linecache
 
-    frame = errors.user_frame()
-    if frame is None:
-        return None
     first, last, start, stop = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     if first is None or last is None or start is None or stop is None:
         return None
@@ -84,6 +95,5 @@ def _sampler_called() -> str | None:
         call: Any = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
     except (IndexError, SyntaxError):
         return None
-    method = getattr(getattr(call, "func", None), "attr", None)
-    samplers = {name for name in dir(np.random.Generator) if name[0] != "_"} - set(dir(np))
-    return method if method in samplers else None
+    function = getattr(call, "func", None)
+    return getattr(function, "attr", getattr(function, "id", None))

@@ -18,6 +18,7 @@ _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + 
 _GENERATED = "<functrans "  # how the names of all generated code begin
 RULE_FILE = "<functrans rule>"  # the name of code that rules are compiled from
 _NUMPY_FOLDER = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+_SCIPY_FOLDER = os.path.join(os.path.dirname(os.path.dirname(_NUMPY_FOLDER)), "scipy") + os.sep
 
 
 class FunctransError(Exception):
@@ -170,6 +171,10 @@ def is_users(code: Any) -> bool:
 def user_location() -> str:
     """Where in the user's code we are, as `file, line n, in f: source` ready for a message."""
     frame = user_frame()
+    called = frame
+    while called is not None and called.f_code.co_filename.startswith(_SCIPY_FOLDER):
+        called = called.f_back  # the user called a function of SciPy
+    frame = called or frame
     if frame is None:
         return "an unknown place"
     return location_of(frame.f_code, frame.f_lineno)

@@ -127,7 +127,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     what both tangents and cotangents need.
     """
     if type(value) in PYTHON_SCALARS:
-        return dtype.type(value)
+        return dtype.type(value if dtype.kind == "c" else value.real)
     if value.dtype == dtype:
         return value
     if value.dtype.kind == "c" and dtype.kind != "c":
@@ -153,4 +153,5 @@ def conform(tangent: Any, out: Any) -> Any:
     shape, dtype = out.shape, out.dtype
     if shape_of(tangent) != shape:
         tangent = np.broadcast_to(tangent, shape)
-    return tangent if tangent.dtype is dtype else cast(tangent, dtype)
+    # A complex number of Python's times a number of NumPy's is one of Python's, without a dtype.
+    return tangent if getattr(tangent, "dtype", None) is dtype else cast(tangent, dtype)

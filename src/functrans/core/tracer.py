@@ -39,6 +39,13 @@ _NUMBERS = frozenset(
 )
 
 
+# What ends in a call of a ufunc, whose results are broadcast into `out`.
+_BROADCASTING = frozenset(
+    {np.clip, np.fix, np.outer, np.isposinf, np.isneginf}
+    | {np.quantile, np.percentile, np.nanquantile, np.nanpercentile}
+)
+
+
 class ArrayTracer(Tracer):
     """A stand-in for an array; interpreters derive their own kind from it."""
 
@@ -136,7 +143,10 @@ class ArrayTracer(Tracer):
         if kwargs.get("out") is None:
             return handler(*args, **kwargs)
         target = kwargs.pop("out")
-        return deliver(target, handler(*args, **kwargs), f"numpy.{function.__name__}")
+        result = handler(*args, **kwargs)
+        if function not in _BROADCASTING:
+            check_fits(target, result, f"numpy.{function.__name__}")
+        return deliver(target, result, f"numpy.{function.__name__}")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         refuse_assignment()
@@ -239,14 +249,24 @@ def as_operand(other: Any) -> Any:
     """Accept what NumPy accepts as the other operand: lists and array-likes become arrays."""
     if type(other) is np.ndarray or isinstance(other, (np.generic, Tracer)):
         return other
-    if isinstance(other, (list, tuple)) and other:
-        parts = [as_operand(part) for part in other]
+    return _numeric(as_any_array(other), other)
+
+
+def as_any_array(value: Any) -> Any:
+    """The same for a value that need not be made of numbers, such as None."""
+    if isinstance(value, (np.ndarray, np.generic, Tracer)):
+        return value
+    if isinstance(value, (list, tuple)) and value:
+        parts = [as_any_array(part) for part in value]
         if any(isinstance(part, Tracer) for part in parts):
-            return np.stack(parts)
-    array = np.asarray(other)
+            return np.stack(list(map(_numeric, parts, value)))
+    return np.asarray(value)
+
+
+def _numeric(array: Any, given: Any) -> Any:
     if array.dtype.kind not in "biufc":
         raise errors.InputTypeError(
-            f"an operand of type {type(other).__name__} is not a number or an array of numbers, at "
+            f"an operand of type {type(given).__name__} is not a number or an array of numbers, at "
             f"{errors.user_location()}. Convert it to a numeric array first."
         )
     return array
@@ -297,6 +317,8 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
     if targets is None:
         return result
     results = result if isinstance(result, tuple) else (result,)
+    if method != "__call__":
+        check_fits(targets[0], result, f"numpy.{ufunc.__name__}.{method}")
     written = tuple(
         value if target is None else deliver(target, value, f"numpy.{ufunc.__name__}", casting)
         for target, value in zip(targets, results, strict=True)
@@ -322,13 +344,14 @@ def _call_with_keywords(
         return ufunc(*inputs)
     # Nothing is computed where `where` is false, so neither is a derivative: 0 * inf would be nan.
     harmless = _HARMLESS.get(ufunc, 1)
+    inputs = tuple(x if type(x) in PYTHON_SCALARS else as_operand(x) for x in inputs)
     inputs = tuple(np.where(where, x, np.asarray(harmless, dtype_of(x))) for x in inputs)
     result = ufunc(*inputs)
     results = result if isinstance(result, tuple) else (result,)
     # Where `where` is false, entries keep what the target has; without a target they are undefined.
     befores = (None,) * len(results) if targets is None else targets
     chosen = tuple(
-        np.where(where, value, 0 if before is None else before).astype(value.dtype)
+        np.where(where, value, dtype_of(value).type(0) if before is None else before)
         for value, before in zip(results, befores, strict=True)
     )
     return chosen if isinstance(result, tuple) else chosen[0]
@@ -348,6 +371,15 @@ def check_targets(targets: tuple[Any, ...], name: str) -> None:
                 "with np.zeros_like(x, shape=...) or functrans.numpy.zeros(...), which may be "
                 "assigned traced values."
             )
+
+
+def check_fits(target: Any, value: Any, name: str) -> None:
+    """The result of a reduction, or of any function that is no ufunc, has the shape of its `out`."""
+    if shape_of(target) != shape_of(value):
+        raise ValueError(
+            f"{name}: the result has shape {shape_of(value)}, and out has shape {shape_of(target)}, "
+            f"at {errors.user_location()}. They must be equal."
+        )
 
 
 def deliver(target: Any, value: Any, name: str, casting: Any = "same_kind") -> Any:

@@ -27,6 +27,10 @@ class View:
         """The view, made anew by primitives."""
         raise NotImplementedError
 
+    def misses(self, other: View) -> bool:
+        """Whether this view surely has no entry in common with another of the same parent."""
+        return False
+
     def write(self, parent: Any, value: Any) -> Any:
         """The parent with `value` in the place of the view, by primitives."""
         raise ValueError("assignment destination is read-only")
@@ -112,8 +116,16 @@ def _held_by_tracer(value: Any) -> Any:
 
 def _refresh(parent: Any, but: Any) -> None:
     """Make the views of an array anew, except the one that the change came from."""
-    for viewer in getattr(parent, "viewers", ()):
-        array = viewer()
-        if array is not None and array is not but:
+    changed = None if but is None else but.origin
+    waiting = [parent]
+    while waiting:
+        parent = waiting.pop()
+        for viewer in getattr(parent, "viewers", ()):
+            array = viewer()
+            if array is None or array is but:
+                continue
+            if changed is not None and array.origin.misses(changed):
+                continue
             array.origin.read(parent).copy_to(array)
-            _refresh(array, None)
+            waiting.append(array)
+        changed = None  # below, everything is new

@@ -13,7 +13,7 @@ from functrans.core import views
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.evaluate import OpenArray
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of, shape_of
-from functrans.core.tracer import as_operand, install_assign, install_method
+from functrans.core.tracer import as_any_array, as_operand, install_assign, install_method
 from functrans.core.views import View, is_mutable, link, mark_as_array, overwrite, view_of
 from functrans.ops import elementwise, structure
 from functrans.ops.indexing import ARRAY, index, update, update_both_in_place, update_in_place
@@ -34,6 +34,16 @@ class IndexView(View):
 
     def read(self, parent: Any) -> Any:
         return index(parent, template=self.template)
+
+    def misses(self, other: View) -> bool:
+        """By the first axis: many programs hold all rows of an array and change them one by one."""
+        if type(other) is not IndexView or not self.template or not other.template:
+            return False
+        mine, others = self.template[0], other.template[0]
+        if type(mine) is not int or type(others) is not int:
+            return False
+        length = self.parent.shape[0]
+        return bool(mine % length != others % length)
 
     def write(self, parent: Any, value: Any) -> Any:
         return update(parent, value, template=self.template)
@@ -134,22 +144,50 @@ def is_view(out: Any, x: Any) -> bool:
     return like is None or np.may_share_memory(like.reshape(out.shape), like)
 
 
+def has_known_layout(x: Any) -> bool:
+    """Whether we know how NumPy's array would lie in memory; not of one that is staged."""
+    return _held(x) is not None
+
+
 def is_contiguous(x: Any) -> bool:
     """Whether NumPy's array would be in C order."""
     like = layout(x)
     return like is None or bool(like.flags.c_contiguous)
 
 
+def memory_order(like: Any) -> tuple[int, ...]:
+    """The axes of an array from the slowest in memory to the fastest, which is order='K'.
+
+    As NumPy's iterators sort them: along an axis that does not move in memory, any place will do.
+    """
+    strides = [0 if n == 1 else abs(step) for n, step in zip(like.shape, like.strides, strict=True)]
+    fastest_first: list[int] = []
+    for axis in reversed(range(len(strides))):
+        place = len(fastest_first)
+        for k in reversed(range(place)):
+            other = strides[fastest_first[k]]
+            if strides[axis] and other:
+                if strides[axis] >= other:
+                    break
+                place = k
+        fastest_first.insert(place, axis)
+    return tuple(fastest_first[::-1])
+
+
 def layout(x: Any) -> Any:
     """An array that lies in memory as NumPy's would; None for C order, or a scalar."""
-    view = view_of(x)
-    if view is not None:
-        parent = layout(view.parent)
-        return view.read(
-            np.empty(view.parent.shape, view.parent.dtype) if parent is None else parent
-        )
-    known = getattr(x, "layout", _UNSET)
-    return _root_layout(x) if known is _UNSET else known
+    ways = []
+    while (view := view_of(x)) is not None:
+        ways.append(view)
+        x = view.parent
+    like = getattr(x, "layout", _UNSET)
+    if like is _UNSET:
+        like = _root_layout(x)
+    if ways and like is None:
+        like = np.empty(x.shape, x.dtype)
+    for view in reversed(ways):
+        like = view.read(like)
+    return like
 
 
 _UNSET = object()
@@ -193,44 +231,71 @@ def _basic(key: Any) -> tuple[Any, ...] | None:
 
 
 def _advanced(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
-    """The template and arrays of any key."""
+    """The template and arrays of any key without flags."""
     expanded: list[Any] = []
     for entry in key if type(key) is tuple else (key,):
         if type(entry) is slice:
             entry = _plain_slice(entry)
         elif type(entry) is OpenArray:
             entry = entry.value
-        elif isinstance(entry, (bool, np.bool_)):
-            entry = np.asarray(entry)
         elif entry is not None and entry is not Ellipsis and not isinstance(entry, Tracer):
             if isinstance(entry, (list, tuple)):
                 entry = _operand(entry)
-            if not isinstance(entry, Tracer):
-                entry = np.asarray(entry) if np.size(entry) else np.asarray(entry, np.intp)
+            if isinstance(entry, np.ndarray) and not entry.size and entry.dtype.kind == "f":
+                entry = entry.astype(np.intp)  # an empty list
+            elif not isinstance(entry, Tracer):
+                entry = np.asarray(entry)
         if isinstance(entry, (np.ndarray, Tracer)):
             kind = dtype_of(entry).kind
             if kind == "b":  # its shape decides the result's: ask for the values
                 mask = np.asarray(concrete(entry))
-                if not mask.ndim:
-                    expanded.append(bool(mask))
-                    continue
                 _check_mask(mask, shape_of(x), expanded)
                 expanded += list(mask.nonzero())
                 continue
             if kind not in "iu":
                 raise IndexError("arrays used as indices must be of integer (or boolean) type")
         expanded.append(entry)
-    if any(type(entry) is bool for entry in expanded):
-        if len(expanded) > 1:
-            raise IndexError("True and False can only be the whole index of a traced array")
-        if expanded[0]:  # x[True] is x with a new first axis of length 1, x[False] one of length 0
-            return (None,), []
-        nowhere = np.zeros((0, *(1,) * len(shape_of(x))), np.intp)
-        return (ARRAY,) * len(shape_of(x)), [
-            nowhere + along for along in np.ix_(*map(np.arange, shape_of(x)))
-        ]
     shape = shape_of(x)
     return _template(_without_ellipsis(expanded, len(shape)), shape, _held(x) is None)
+
+
+def _is_flag(entry: Any) -> bool:
+    """Whether an entry of a key is True or False, which stand for no axis."""
+    if isinstance(entry, (bool, np.bool_)):
+        return True
+    is_array = isinstance(entry, (np.ndarray, Tracer))
+    return is_array and dtype_of(entry).kind == "b" and not shape_of(entry)
+
+
+def without_flags(x: Any, key: Any) -> tuple[Any, Any]:
+    """x[key] as a key of a view of x, without True and False.
+
+    A flag is an array of one index, or of none, into an axis of length 1 that stands in its place.
+    """
+    entries = key if type(key) is tuple else (key,)
+    if not any(map(_is_flag, entries)):
+        return x, key
+    axes: list[Any] = []  # which make the view
+    places: list[Any] = []
+    for entry in entries:
+        if _is_flag(entry):
+            axes.append(None)
+            places.append(np.zeros(int(bool(entry)), np.intp))
+            continue
+        if entry is Ellipsis:
+            axes.append(Ellipsis)
+        elif entry is not None:
+            axes += [slice(None)] * _axes_taken(entry)
+        places.append(entry)
+    return getitem(x, tuple(axes)), tuple(places)
+
+
+def _axes_taken(entry: Any) -> int:
+    """How many axes an entry of a key stands for."""
+    if isinstance(entry, list):
+        entry = as_operand(entry)
+    is_array = isinstance(entry, (np.ndarray, Tracer))
+    return len(shape_of(entry)) if is_array and dtype_of(entry).kind == "b" else 1
 
 
 def _check_mask(mask: Any, shape: tuple[int, ...], before: list[Any]) -> None:
@@ -284,7 +349,7 @@ def _template(
 
 
 def index_of(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
-    """The template and arrays of any key."""
+    """The template and arrays of any key without flags."""
     template = _basic(key)
     return _advanced(x, key) if template is None else (template, [])
 
@@ -296,6 +361,7 @@ def getitem(x: Any, key: Any) -> Any:
     """x[key] for every key that NumPy takes; x is traced, and parts of the key may be."""
     template = (key,) if type(key) is int else _basic(key)
     if template is None:
+        x, key = without_flags(x, key)
         template, arrays = _advanced(x, key)
         return index(x, *arrays, template=template)
     out = x.interpreter.process(index, (x,), {"template": template})
@@ -315,7 +381,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     """x[key] = value for a traced x, and for every key that NumPy takes."""
     if not is_mutable(x):
         raise TypeError(f"a scalar ({x.dtype}) does not support item assignment")
-    value = _operand(value)
+    value = _assigned(value, x)
     if isinstance(key, list):
         key = _operand(key)
     template = _basic(key)
@@ -326,6 +392,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
             # Without asking which entries they are: it works on values that are not known.
             overwrite(x, structure.where(mask, _cast_like(value, x), x))
             return
+        x, key = without_flags(x, key)
         template, arrays = _advanced(x, key)
     elif isinstance(value, Tracer):
         view = view_of(value)
@@ -378,6 +445,14 @@ def _operand(value: Any) -> Any:
     if isinstance(value, Tracer) or type(value) in PYTHON_SCALARS:
         return value
     return as_operand(value)
+
+
+def _assigned(value: Any, x: Any) -> Any:
+    """A value to assign into x; NumPy converts what is not a number, such as None to nan."""
+    if isinstance(value, Tracer) or type(value) in PYTHON_SCALARS:
+        return value
+    array = as_any_array(value)
+    return array if dtype_of(array).kind in "biufc" else array.astype(x.dtype)
 
 
 def _mask(x: Any, key: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from functrans.core.evaluate import kept
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
-from functrans.core.tracer import UFUNCS, install_binary
+from functrans.core.tracer import UFUNCS, as_operand, install_binary
 from functrans.ops.families import result_spec, vjp_from_rules
 
 # matmul: c = x y, so that g y^T flows to x and x^T g to y; a vector has no row or column axis, and
@@ -234,11 +234,12 @@ einsum = Primitive(
 
 
 def canonical_subscripts(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
-    """Any form that np.einsum takes, as explicit subscripts without ellipsis, and the operands."""
+    """Any form that np.einsum takes, as explicit subscripts without ellipsis, and the arrays."""
     if isinstance(operands[0], str):
         text, arrays = operands[0].replace(" ", ""), list(operands[1:])
     else:
         text, arrays = _from_sublists(operands)
+    arrays = [as_operand(array) for array in arrays]
     inputs, arrow, output = text.partition("->")
     terms = inputs.split(",")
     if len(terms) != len(arrays):

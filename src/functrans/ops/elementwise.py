@@ -21,12 +21,20 @@ from functrans.ops.families import constant, elementwise
 # Arithmetic. The Python operators are used to evaluate, because they keep Python scalars weak and
 # are several times faster than ufunc calls on NumPy scalars.
 
+
+def _one_over_zero(zero: Any) -> Any:
+    """As NumPy has it; Python would raise an exception."""
+    if type(zero) is complex:
+        return np.complex128(complex(math.nan, math.nan))
+    return math.copysign(math.inf, zero)
+
+
 add = elementwise(np.add, 1, 1, impl=operator.add, operator="add")
 subtract = elementwise(np.subtract, 1, -1, impl=operator.sub, operator="sub")
 multiply = elementwise(np.multiply, lambda y: y, lambda x: x, impl=operator.mul, operator="mul")
 divide = elementwise(
     np.divide,
-    lambda y: 1 / y if type(y) not in PYTHON_SCALARS or y else math.copysign(math.inf, y),
+    lambda y: 1 / y if type(y) not in PYTHON_SCALARS or y else _one_over_zero(y),
     lambda out, y: -out / y,
     impl=operator.truediv,
     operator="truediv",
@@ -86,20 +94,22 @@ log10 = elementwise(np.log10, lambda x: 1 / (x * math.log(10)))
 log1p = elementwise(np.log1p, lambda x: 1 / (1 + x))
 
 
-def _softmax_weight(x: Any, out: Any, exponential: Any) -> Any:
-    """exp(x - out), which is the weight of x in log(exp x + exp y); 1 where both are infinite."""
-    return exponential(np.where(x == out, 0, x - np.where(np.isinf(out), 0, out)))
+def _softmax_weight(x: Any, y: Any, out: Any, exponential: Any) -> Any:
+    """exp(x - out), the weight of x in log(exp x + exp y). Infinities share it if they are equal."""
+    infinite = (x == out) & np.isinf(out)
+    share = np.where(infinite & (x == y), 0.5, 1).astype(dtype_of(out))
+    return share * exponential(np.where(infinite, 0, x - np.where(infinite, 0, out)))
 
 
 logaddexp = elementwise(
     np.logaddexp,
-    lambda out, x: _softmax_weight(x, out, np.exp),
-    lambda out, y: _softmax_weight(y, out, np.exp),
+    lambda out, x, y: _softmax_weight(x, y, out, np.exp),
+    lambda out, x, y: _softmax_weight(y, x, out, np.exp),
 )
 logaddexp2 = elementwise(
     np.logaddexp2,
-    lambda out, x: _softmax_weight(x, out, np.exp2),
-    lambda out, y: _softmax_weight(y, out, np.exp2),
+    lambda out, x, y: _softmax_weight(x, y, out, np.exp2),
+    lambda out, x, y: _softmax_weight(y, x, out, np.exp2),
 )
 
 # Trigonometric and hyperbolic functions.
@@ -127,7 +137,7 @@ arcsinh = elementwise(np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1))
 arccosh = elementwise(np.arccosh, lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)))
 arctanh = elementwise(np.arctanh, lambda x: 1 / (1 - x * x))
 arctan2 = elementwise(
-    np.arctan2, lambda x, y: y / (x * x + y * y), lambda x, y: -x / (x * x + y * y)
+    np.arctan2, lambda x, y: y / (x * x + y * y), lambda x, y: -(x / (x * x + y * y))
 )
 deg2rad = elementwise(np.deg2rad, lambda: math.pi / 180)
 rad2deg = elementwise(np.rad2deg, lambda: 180 / math.pi)

@@ -47,7 +47,7 @@ def odeint(
     y0
         The start: an array, or a pytree of arrays.
     t
-        The times, increasing or decreasing.
+        The times, increasing or decreasing; a time may be repeated.
     *args
         Pytrees of arrays that `f` depends on.
     rtol, atol
@@ -88,20 +88,29 @@ def _solve(y0: Any, t: Any, *leaves: Any, equation: Any, rtol: float, atol: floa
         return out
 
     y0, t = np.asarray(y0), np.asarray(t)
-    if len(t) == 1 or y0.size == 0:
+    fresh = np.append(True, t[1:] != t[:-1])  # a time may be repeated, though not for SciPy
+    times = t[fresh]
+    steps = np.sign(np.diff(times))
+    if np.any(steps != steps[:1]):
+        turn = int(np.argmax(steps != steps[0]))
+        raise ValueError(
+            f"odeint: the times must increase throughout, or decrease; {times[turn - 1]}, "
+            f"{times[turn]}, {times[turn + 1]} do neither. Sort them with np.sort."
+        )
+    if len(times) == 1 or y0.size == 0:
         return np.broadcast_to(y0, (len(t), *y0.shape)).copy()
     found = si.solve_ivp(
         slope,
-        (t[0], t[-1]),
+        (times[0], times[-1]),
         y0,
         method="DOP853",
-        t_eval=t,
+        t_eval=times,
         rtol=max(rtol, 100 * np.finfo(np.float64).eps),
         atol=atol,
     )
     if not found.success:
         raise FloatingPointError(f"odeint: the equation {equation} was not solved: {found.message}")
-    return found.y.T.astype(y0.dtype)
+    return found.y.T[np.cumsum(fresh) - 1].astype(y0.dtype)
 
 
 def _spec(specs: tuple[ArraySpec, ...], params: Any) -> ArraySpec:

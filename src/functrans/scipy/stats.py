@@ -42,6 +42,7 @@ def _standardized(x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
 
 def _inside(supported: Any, z: Any, anywhere: float, log_density: Callable[[Any], Any]) -> Any:
     """log_density(z) where z is supported, and -inf elsewhere; `anywhere` is a point of the support."""
+    supported = supported | np.isnan(z)  # nan stays nan
     return np.where(supported, log_density(np.where(supported, z, anywhere)), -np.inf)[()]
 
 
@@ -114,7 +115,11 @@ class t:
 
     @staticmethod
     def ppf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-        return as_array(loc) + as_array(scale) * sc.stdtrit(as_array(df), as_array(q))
+        q = as_array(q)
+        z = np.where(
+            q == 0, -np.inf, sc.stdtrit(as_array(df), q)
+        )  # at 0 SciPy's has the wrong sign
+        return as_array(loc) + as_array(scale) * z
 
 
 class gamma:
@@ -142,12 +147,14 @@ class gamma:
     @staticmethod
     def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
         z, _ = _standardized(x, loc, scale)
-        return np.where(z > 0, sc.gammainc(as_array(a), np.where(z > 0, z, 1)), 0)[()]
+        below = z <= 0
+        return np.where(below, 0, sc.gammainc(as_array(a), np.where(below, 1, z)))[()]
 
     @staticmethod
     def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
         z, _ = _standardized(x, loc, scale)
-        return np.where(z > 0, sc.gammaincc(as_array(a), np.where(z > 0, z, 1)), 1)[()]
+        below = z <= 0
+        return np.where(below, 1, sc.gammaincc(as_array(a), np.where(below, 1, z)))[()]
 
 
 class beta:
@@ -180,9 +187,9 @@ class beta:
     @staticmethod
     def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
         z, _ = _standardized(x, loc, scale)
-        within = (z > 0) & (z < 1)
-        inner = sc.betainc(as_array(a), as_array(b), np.where(within, z, 0.5))
-        return np.where(within, inner, np.where(z >= 1, 1.0, np.where(z <= 0, 0.0, z)))[()]
+        outside = (z <= 0) | (z >= 1)
+        inner = sc.betainc(as_array(a), as_array(b), np.where(outside, 0.5, z))
+        return np.where(outside, np.where(z <= 0, 0.0, 1.0), inner)[()]
 
 
 class poisson:
@@ -210,7 +217,7 @@ class poisson:
     @staticmethod
     def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
         count = np.floor(as_array(k) - as_array(loc))
-        return np.where(count >= 0, sc.pdtr(np.maximum(count, 0), as_array(mu)), 0)[()]
+        return np.where(count < 0, 0, sc.pdtr(np.maximum(count, 0), as_array(mu)))[()]
 
 
 class laplace:

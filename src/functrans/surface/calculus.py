@@ -202,7 +202,9 @@ def interp(
     else:
         k = np.clip(searching.searchsorted(points, at, side="right") - 1, 0, last - 1)
         x0, x1, y0, y1 = take(points, k), take(points, k + 1), take(values, k), take(values, k + 1)
-        result = (y1 - y0) / (x1 - x0) * (at - x0) + y0
+        jump = x1 == x0  # of the last points several may stand at one place
+        slope = (y1 - y0) / np.where(jump, 1, x1 - x0)
+        result = np.where(jump, y1, slope * (at - x0) + y0)
     return np.where(at < points[0], before, np.where(at > points[-1], after, result))
 
 
@@ -224,7 +226,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     n, m = shape_of(x)[0], shape_of(y)[0]
     if not n or not m:
         raise ValueError("first array argument cannot be empty")
-    whole = convolution.convolve(x, np.conjugate(y)[::-1])
+    whole = convolution.convolve(x, y.conj()[::-1])
     # NumPy swaps the arrays if the second is longer, and then reads the result backward.
     return _part(whole, mode, max(n, m), min(n, m), (m - 1) // 2 if n >= m else n // 2)
 

@@ -202,16 +202,16 @@ def isrealobj(x: Any) -> Any:
 @implements(np.copy)
 def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
     # Assignments are functional, so a copy is a second name for the same value.
-    if order == "F":
-        return np.transpose(copy(np.transpose(a), "C"))
+    x: Any = a
+    if order == "F" or (order == "A" and access.is_contiguous(np.transpose(x))):
+        return np.transpose(copy(np.transpose(x), "C"))
     if not isinstance(a, Tracer):
         return structure.copy(a)
     if access.is_contiguous(a):
         return a.snapshot()
-    if order == "C":
+    if order != "K":
         return structure.copy(a)
-    x: Any = a
-    axes = tuple(int(axis) for axis in np.argsort(access.layout(x).strides)[::-1])
+    axes = access.memory_order(np.empty_like(access.layout(x)))
     return np.transpose(structure.copy(np.transpose(x, axes)), np.argsort(axes))
 
 
@@ -258,7 +258,7 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
 
 def _memory(x: Any) -> tuple[Any, Any]:
     """The array that a view leads back to, and the places in it that the view shows."""
-    views = []
+    x, views = as_array(x), []
     while (view := view_of(x)) is not None:
         views.append(view)
         x = view.parent

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer, concrete
-from functrans.core.shapes import dtype_of
-from functrans.core.tracer import UFUNCS, install_method
+from functrans.core.shapes import cast, dtype_of
+from functrans.core.tracer import UFUNCS, deliver, install_method
 from functrans.core.views import is_mutable, link
 from functrans.ops import access, elementwise, structure
 from functrans.ops.families import constant
@@ -134,7 +134,7 @@ def clip(
 ) -> Any:
     refuse("clip", **options)
     if out is not None:
-        return into(out, clip(a, a_min, a_max, min=min, max=max))
+        return deliver(out, clip(a, a_min, a_max, min=min, max=max), "numpy.clip")
     low = given(min) if given(a_min) is None else a_min
     high = given(max) if given(a_max) is None else a_max
     x = as_array(a)
@@ -195,7 +195,8 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
     finite = np.where(np.isnan(x), nan, x)
-    return np.where(finite == np.inf, high, np.where(finite == -np.inf, low, finite))
+    result = np.where(finite == np.inf, high, np.where(finite == -np.inf, low, finite))
+    return cast(result, dtype_of(x))
 
 
 # sin(y)/y = 1 - y^2/3! + y^4/5! - ...
@@ -226,6 +227,7 @@ def i0(x: Any) -> Any:
 @implements(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     x, y = as_array(a), as_array(b)
+    y = cast(y, np.result_type(dtype_of(y), 1.0))
     close = (abs(x - y) <= atol + rtol * abs(y)) & np.isfinite(y) | (x == y)
     return close | (np.isnan(x) & np.isnan(y)) if equal_nan else close
 

@@ -22,6 +22,7 @@ from functrans.surface.table import (
     known,
     ndim_of,
     static_ints,
+    without_lists,
 )
 
 
@@ -45,6 +46,7 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
+    start, stop = without_lists(start), without_lists(stop)
     computed = np.result_type(start, stop, float(num))
     first, last = np.broadcast_arrays(as_array(start), as_array(stop))
     first, last = first.astype(computed), last.astype(computed)
@@ -82,7 +84,7 @@ def logspace(
         start, stop, base = np.broadcast_arrays(as_array(start), as_array(stop), as_array(base))
         base = np.expand_dims(base, axis)
     exponents = linspace(start, stop, num, endpoint, axis=axis)
-    powers = np.power(base, exponents)
+    powers = np.power(without_lists(base), exponents)
     return powers if dtype is None else powers.astype(np.dtype(dtype))
 
 
@@ -98,6 +100,7 @@ def geomspace(
     """start (stop / start)^t, for complex numbers with the principal power: a spiral."""
     if known(np.any(as_array(start) == 0) | np.any(as_array(stop) == 0)):
         raise ValueError("Geometric sequence cannot include zero")
+    start, stop = without_lists(start), without_lists(stop)
     computed = np.result_type(start, stop, np.float64)
     first, last = np.broadcast_arrays(as_array(start), as_array(stop))
     first, last = first.astype(computed), last.astype(computed)

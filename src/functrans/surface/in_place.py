@@ -66,6 +66,8 @@ def _set_flat(x: Any, flat: Any, places: Any, values: Any) -> None:
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     _target(arr, "place")
+    if np.size(as_array(mask)) != arr.size:
+        raise ValueError("place: mask and data must be the same size")
     chosen = np.flatnonzero(np.asarray(concrete(as_array(mask))))
     if len(chosen):
         put(arr, chosen, vals)
@@ -74,8 +76,10 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
     _target(a, "putmask")
-    flat = shaping.ravel(as_array(values))
-    spread = shaping.reshape(_cycled(flat, a.size), a.shape) if ndim_of(values) else values
+    values = as_array(values)
+    spread = values
+    if ndim_of(values):
+        spread = shaping.reshape(_cycled(shaping.ravel(values), a.size), a.shape)
     copyto(a, spread, "unsafe", as_array(mask))
 
 
@@ -115,6 +119,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
                 a[key] = ufunc(a[key])
         return
     if ufunc in (np.add, np.subtract):
+        a, indices = access.without_flags(a, indices)
         template, arrays = access.index_of(a, indices)
         part = np.broadcast_to(as_array(b), shape_of(access.shape_only(a, template, arrays)))
         change = indexing.scatter(part.astype(a.dtype), *arrays, shape=a.shape, template=template)

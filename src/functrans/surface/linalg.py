@@ -81,11 +81,12 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
 
 @implements(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    a, b = as_array(a), as_array(b)
     solution, columns, rank, values = least_squares(a, b, rcond)
     m, n = shape_of(a)
     # The shape of the residuals depends on the rank.
     if m > n and int(concrete(rank)) == n:
-        residuals = np.sum(_squares(columns - as_array(a) @ solution), axis=0)
+        residuals = np.sum(_squares(columns - a @ solution), axis=0)
     else:
         residuals = np.empty(0, dtype_of(values))
     return solution[:, 0] if ndim_of(b) == 1 else solution, residuals, rank, values
@@ -355,7 +356,7 @@ def _chain_product(chain: list[Any]) -> Any:
 
 
 def _row(x: Any) -> Any:
-    return np.conj(as_array(x))[..., None, :]
+    return as_array(x).conj()[..., None, :]
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False) -> Any:

@@ -118,11 +118,10 @@ for _name, _function in {
 
 def _base(x: Any) -> Any:
     """The array that a view leads back to."""
-    view = view_of(x)
-    if view is None:
-        return None
-    above = _base(view.parent)
-    return view.parent if above is None else above
+    base = None
+    while (view := view_of(x)) is not None:
+        base = x = view.parent
+    return base
 
 
 for _name, _get in {

@@ -124,14 +124,20 @@ def cond(x: Any, p: Any = None) -> Any:
         first, last = values[..., 0], values[..., -1]
         zero = last == 0 if p != -2 else first == 0
         above, below = (last, first) if p == -2 else (first, last)
-        return np.where(zero, np.inf, above / np.where(zero, 1, below))
+        return _unless_nan(a, np.where(zero, np.inf, above / np.where(zero, 1, below)))
     a = as_square(a)
     singular = slogdet(a).sign == 0
     safe = np.where(
         np.expand_dims(singular, (-2, -1)), np.eye(shape_of(a)[-1], dtype=dtype_of(a)), a
     )
     product = norm(safe, p, (-2, -1)) * norm(inv(safe), p, (-2, -1))
-    return np.where(singular, np.inf, product)
+    return _unless_nan(a, np.where(singular, np.inf, product))
+
+
+def _unless_nan(matrices: Any, number: Any) -> Any:
+    """A condition number is nan only where the matrix has a nan, and infinite for inf / inf."""
+    given = np.any(np.isnan(matrices), axis=(-2, -1))
+    return np.where(np.isnan(number) & ~given, np.inf, number)
 
 
 @implements(np.linalg.matrix_rank)

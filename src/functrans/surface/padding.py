@@ -9,7 +9,7 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops import indexing
-from functrans.surface.shaping import broadcast_to, concatenate, sort, take
+from functrans.surface.shaping import broadcast_to, concatenate, take
 from functrans.surface.table import as_array, axis_index, holds_tracer, implements, ndim_of
 
 _INDEX_MODES = ("edge", "reflect", "symmetric", "wrap")
@@ -77,22 +77,19 @@ def _pad_ramp(x: Any, axis: int, width: tuple[int, int], ends: Any) -> Any:
     """From each edge to its end value in equal steps; the end value itself is the outermost."""
     n = shape_of(x)[axis]
     column = (-1,) + (1,) * (ndim_of(x) - axis - 1)
+    computed = np.result_type(dtype_of(x), 1.0)
     parts = []
     for side, (edge, end) in enumerate(
         ((_along(x, axis, 0, 1), ends[0]), (_along(x, axis, n - 1, n), ends[1]))
     ):
-        steps = np.arange(1, width[side] + 1, dtype=dtype_of(x)) / max(width[side], 1)
+        steps = np.arange(1, width[side] + 1, dtype=computed) / max(width[side], 1)
         steps = (steps[::-1] if side == 0 else steps).reshape(column)
-        parts.append(edge + (end.astype(dtype_of(x)) - edge) * steps)
+        ramp = edge.astype(computed) + (end.astype(computed) - edge.astype(computed)) * steps
+        parts.append((np.floor(ramp) if dtype_of(x).kind in "iu" else ramp).astype(dtype_of(x)))
     return concatenate([parts[0], x, parts[1]], axis)
 
 
-def _median(x: Any, axis: int, keepdims: bool) -> Any:
-    ordered, n = sort(x, axis), shape_of(x)[axis]
-    return _along(ordered, axis, (n - 1) // 2, n // 2 + 1).mean(axis=axis, keepdims=keepdims)
-
-
-_STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": _median}
+_STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
 
 
 def _pad_statistic(x: Any, axis: int, width: tuple[int, int], span: Any, statistic: Any) -> Any:
@@ -100,6 +97,7 @@ def _pad_statistic(x: Any, axis: int, width: tuple[int, int], span: Any, statist
     parts = []
     for side, region in enumerate((slice(0, min(span[0], n)), slice(n - min(span[1], n), n))):
         value = statistic(_along(x, axis, region.start, region.stop), axis=axis, keepdims=True)
+        value = (np.round(value) if dtype_of(x).kind in "iu" else value).astype(dtype_of(x))
         shape = (*shape_of(x)[:axis], width[side], *shape_of(x)[axis + 1 :])
         parts.append(broadcast_to(value, shape))
     return concatenate([parts[0], x, parts[1]], axis)

@@ -21,11 +21,17 @@ from functrans.surface.table import (
 )
 
 
+def _factor(a: Any) -> Any:
+    """An operand as an array; a scalar of Python's does not take the other's dtype here."""
+    x = as_array(a)
+    return x if ndim_of(x) else x.astype(dtype_of(x))
+
+
 @implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     if out is not None:
         return into(out, dot(a, b))
-    x, y = as_array(a), as_array(b)
+    x, y = _factor(a), _factor(b)
     if ndim_of(x) == 0 or ndim_of(y) == 0:
         return x * y
     if ndim_of(y) <= 2:
@@ -35,7 +41,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 @implements(np.inner)
 def inner(a: Any, b: Any, /) -> Any:
-    x, y = as_array(a), as_array(b)
+    x, y = _factor(a), _factor(b)
     if ndim_of(x) == 0 or ndim_of(y) == 0:
         return x * y
     return tensordot(x, y, (-1, -1))
@@ -49,7 +55,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 @implements(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
-    return contraction.matmul(np.conj(as_array(a)).reshape(-1), as_array(b).reshape(-1))
+    return contraction.matmul(as_array(a).conj().reshape(-1), as_array(b).reshape(-1))
 
 
 @implements(np.tensordot)
@@ -79,7 +85,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     refuse("einsum", out=out)
     subscripts, arrays = contraction.canonical_subscripts(operands)
-    arrays, dtype = [as_array(array) for array in arrays], options.get("dtype")
+    dtype = options.get("dtype")
     if dtype is not None:
         arrays = [array.astype(np.dtype(dtype)) for array in arrays]
     out = contraction.einsum(*arrays, subscripts=subscripts)
@@ -93,7 +99,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
 
 @implements(np.kron)
 def kron(a: Any, b: Any) -> Any:
-    x, y = as_array(a), as_array(b)
+    x, y = _factor(a), _factor(b)
     ndim = max(ndim_of(x), ndim_of(y))
     x_shape = (1,) * (ndim - ndim_of(x)) + shape_of(x)
     y_shape = (1,) * (ndim - ndim_of(y)) + shape_of(y)

@@ -203,7 +203,7 @@ def var(
         # With more degrees of freedom taken than there are, NumPy divides by 0.
         return total / dtype_of(total).type(left if left > 0 else 0)
     count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
-    return total / (count - lost).astype(dtype_of(total))
+    return total / np.maximum(count - lost, 0).astype(dtype_of(total))
 
 
 _mean = mean
@@ -260,8 +260,8 @@ def running(primitive: Any, name: str) -> Any:
         x = as_array(a)
         if dtype is not None:
             x = x.astype(np.dtype(dtype))
-        if axis is None:
-            x, axis = x.reshape(-1), 0
+        if axis is None or not ndim_of(x):
+            x, axis = x.reshape(-1), 0 if axis is None else axis
         result = primitive(x, axis=axis_index(axis, ndim_of(x)))
         return result if dtype is None else result.astype(np.dtype(dtype), copy=False)
 

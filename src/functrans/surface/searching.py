@@ -30,6 +30,7 @@ from functrans.surface.table import (
     known,
     ndim_of,
     newer,
+    without_lists,
 )
 
 
@@ -92,6 +93,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     if out is not None:
         return into(out, choose(a, choices, None, mode))
+    choices = [without_lists(choice) for choice in choices]
     index, *options = np.broadcast_arrays(as_array(a), *map(as_array, choices))
     if mode == "wrap":
         index = index % len(options)
@@ -121,6 +123,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
         raise TypeError("x may not be complex")
     edges, side = as_array(bins), "left" if right else "right"
     rising = searchsorted(edges, x, side)
+    if not shape_of(edges)[0]:
+        return rising
     falling = shape_of(edges)[0] - searchsorted(edges[::-1], x, side)
     return np.where(edges[0] <= edges[-1], rising, falling)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import concrete
+from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.views import link
 from functrans.ops import access, indexing, sorting, structure
@@ -31,11 +31,11 @@ from functrans.surface.table import (
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     x = as_array(a)
+    order = order.upper()
+    if order == "K":
+        raise ValueError("order 'K' is not permitted for reshaping")
     if order not in ("C", "F"):
-        raise errors.MissingRuleError(
-            f"order={order!r} depends on the memory layout, which traced values do not have, at "
-            f"{errors.user_location()}. Use order='C' or order='F'."
-        )
+        order = "F" if _order_in_memory(x, order) == tuple(range(ndim_of(x)))[::-1] else "C"
     wanted = static_ints(shape if isinstance(shape, (tuple, list)) else (shape,))
     old = shape_of(x)
     if -1 in wanted:
@@ -54,9 +54,31 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
     return link(out, access.ReshapeView(wanted), x) if access.is_view(out, x) else out
 
 
+def _order_in_memory(x: Any, order: Any) -> tuple[int, ...]:
+    """The axes in which order='A' and order='K' go through an array, the slowest first."""
+    if order not in ("A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    axes = tuple(range(ndim_of(x)))
+    if sum(n != 1 for n in shape_of(x)) < 2:
+        return axes
+    if not access.has_known_layout(x):
+        raise errors.StagingError(
+            f"order={order!r} depends on how an array lies in memory, which is not known while a "
+            f"function is staged to a graph, at {errors.user_location()}. Use order='C' or order='F'."
+        )
+    like = access.layout(x) if isinstance(x, Tracer) else x
+    if like is None or like.flags.c_contiguous:
+        return axes
+    if order == "K":
+        return access.memory_order(like)
+    return axes[::-1] if like.flags.f_contiguous else axes
+
+
 @implements(np.ravel)
 def ravel(a: Any, order: Any = "C") -> Any:
     x = as_array(a)
+    if order in ("K", "k"):
+        x, order = transpose(x, _order_in_memory(x, "K")), "C"
     flat = reshape(x, (-1,), order=order)
     # Unlike reshape, ravel copies what is not contiguous.
     return flat if access.is_contiguous(flat) else flat.copy()
@@ -257,6 +279,8 @@ def _cut(x: Any, axis: int, piece: Any) -> Any:
 
 @implements(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    if ndim_of(ary) < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return split(ary, indices_or_sections, 0)
 
 
@@ -267,6 +291,8 @@ def hsplit(ary: Any, indices_or_sections: Any) -> Any:
 
 @implements(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    if ndim_of(ary) < 3:
+        raise ValueError("dsplit only works on arrays of 3 or more dimensions")
     return split(ary, indices_or_sections, 2)
 
 
@@ -293,8 +319,8 @@ def tile(A: Any, reps: Any) -> Any:
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     x = as_array(a)
-    if axis is None:
-        x, axis = ravel(x), 0
+    if axis is None or not ndim_of(x):
+        x, axis = ravel(x), 0 if axis is None else axis
     axis = axis_index(axis, ndim_of(x))
     return take(x, np.repeat(np.arange(shape_of(x)[axis]), concrete(repeats)), axis)
 
@@ -323,7 +349,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), shape_of(x))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = static_ints(shift if isinstance(shift, (tuple, list)) else (shift,))
+    shifts = static_ints(shift)
     for by, along in np.broadcast(shifts, axes):
         along = axis_index(along, ndim_of(x))
         n = shape_of(x)[along]
@@ -371,8 +397,9 @@ def _matrix_shape(x: Any) -> tuple[int, int]:
 
 @implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    x = as_array(a)
     take = partial(_diagonal, offset=offset, axis1=axis1, axis2=axis2)
-    return link(take(a), access.ReadOnlyView(take), a)
+    return link(take(x), access.ReadOnlyView(take), x)
 
 
 def _diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:

@@ -72,8 +72,8 @@ def cov(
         importance = as_array(aweights).astype(np.float64)
         _check_weights("aweights", importance, shape_of(x)[1])
         w = importance if w is None else w * importance
-    mean, total = average(x, 1, w, returned=True)
-    total = total[0]
+    mean = average(x, 1, w)
+    total: Any = None if w is None else np.sum(w)
     factor: Any
     if w is None:
         factor = max(shape_of(x)[1] - lost, 0.0)
@@ -199,14 +199,15 @@ def _bin_of(x: Any, edges: Any) -> tuple[Any, Any]:
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    x = as_array(a).reshape(-1)
+    sample = as_array(a)
+    x = sample.reshape(-1)
     edges = histogram_bin_edges(x, bins, range)
     place, inside = _bin_of(x, edges)
     if weights is None:
         values = inside.astype(np.intp)
     else:
         w = as_array(weights)
-        if shape_of(w) != shape_of(a):
+        if shape_of(w) != shape_of(sample):
             raise ValueError("weights should have the same shape as a.")
         values = np.where(inside, w.reshape(-1), dtype_of(w).type(0))
     heights = _add_up(values, place, shape_of(edges)[0] - 1)

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import shape_of
-from functrans.core.tracer import FUNCTIONS, deliver
+from functrans.core.tracer import FUNCTIONS, check_fits, deliver
 
 # Types of arguments in which nothing traced can be, to find this out quickly.
 PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, type(None), np.float64, type, slice})
@@ -44,6 +44,11 @@ def as_array(x: Any) -> Any:
     if isinstance(x, (list, tuple)) and holds_tracer(x):
         return np.stack([as_array(item) for item in x])
     return np.asarray(x)
+
+
+def without_lists(x: Any) -> Any:
+    """A list as an array; anything else as it is, since Python's scalars take the others' dtype."""
+    return as_array(x) if isinstance(x, (list, tuple)) else x
 
 
 def holds_tracer(value: Any) -> bool:
@@ -111,6 +116,7 @@ def refuse(name: str, **options: Any) -> None:
 
 def into(out: Any, result: Any) -> Any:
     """Write a result into `out`, which a method or a positional argument gave; returns `out`."""
+    check_fits(out, result, "a NumPy function")
     return deliver(out, result, "a NumPy function")
 
 

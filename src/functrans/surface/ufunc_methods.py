@@ -32,6 +32,8 @@ _ASSOCIATIVE: frozenset[Any] = frozenset(
     | {np.logaddexp, np.logaddexp2, np.logical_and, np.logical_or, np.logical_xor}
     | {np.bitwise_and, np.bitwise_or, np.bitwise_xor}
 )
+# Their identity, -inf, would take a share of the derivative from other infinities.
+_LOG_SUMS = (np.logaddexp, np.logaddexp2)
 _REDUCTIONS: dict[Any, Any] = {
     np.add: reductions.sum,
     np.multiply: reductions.prod,
@@ -74,11 +76,12 @@ def reduce(
     computed = ufunc.reduce(one, axis=axis, dtype=dtype, **options).dtype
     axes = reduced_axes(axis, ndim_of(x))
     if where is not True:
+        where = as_array(where)
         shape = np.broadcast_shapes(shape_of(x), shape_of(where))
         x, where = np.broadcast_to(x, shape), _in_front(np.broadcast_to(where, shape), axes)
     shape = shape_of(x)
     lined_up = _in_front(x.astype(computed), axes)
-    if start is None:
+    if start is None and (ufunc not in _LOG_SUMS or where is not True or 0 in shape):
         start = ufunc.identity
     if start is not None:
         start = as_array(start).astype(computed)

@@ -178,9 +178,11 @@ def _checked_axes(axes: list[Any], leaves: list[Any], args: Any, kwargs: Any) ->
                 tree.check_array(leaf, f"vmap: {_leaf_names(args, kwargs)[k]}")
             ndim = len(shape_of(leaf))
             if not -ndim <= axis < ndim:
+                name = _leaf_names(args, kwargs)[k]
+                entry = " A list is a container of arrays: np.array(list) is one." * ("[" in name)
                 raise errors.MappedAxisError(
-                    f"vmap cannot map axis {axis} of {_leaf_names(args, kwargs)[k]}, which has shape "
-                    f"{shape_of(leaf)}. Correct in_axes, or use None for a value that all lanes share."
+                    f"vmap cannot map axis {axis} of {name}, which has shape {shape_of(leaf)}. "
+                    f"Correct in_axes, or use None for a value that all lanes share.{entry}"
                 )
             axis = int(axis) % ndim
         checked.append(axis)

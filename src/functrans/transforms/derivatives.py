@@ -264,6 +264,8 @@ def _check_scalar(value: Any, f: Callable[..., Any], holomorphic: bool) -> None:
 def _kind(value: Any) -> str:
     if isinstance(value, (tuple, list, dict)):
         return f"a {type(value).__name__} of {len(value)}"
+    if tree.is_array(value):
+        return f"an array of shape {shape_of(value)}" if shape_of(value) else "one number"
     return "None" if value is None else type(value).__name__
 
 
@@ -414,15 +416,20 @@ def _tangent(leaf: Any, dual: Dual) -> Any:
     return np.zeros(shape_of(leaf), dtype if dtype.kind in "fc" else float)[()]
 
 
-def _check_tangents(
-    primals: Any, tangents: Any, transform: str
-) -> tuple[list[Any], list[Any], Any]:
+def check_tuples(primals: Any, tangents: Any, transform: str) -> None:
+    """Primals and tangents have one entry per argument."""
     for name, values in (("primals", primals), ("tangents", tangents)):
         if not isinstance(values, (tuple, list)):
             raise errors.TangentError(
                 f"{transform} needs its {name} as a tuple, one entry per argument, not "
                 f"{type(values).__name__}: write {transform}(f, (x,), (t,))."
             )
+
+
+def _check_tangents(
+    primals: Any, tangents: Any, transform: str
+) -> tuple[list[Any], list[Any], Any]:
+    check_tuples(primals, tangents, transform)
     leaves, structure = tree.flatten(tuple(primals))
     moving, moving_structure = tree.flatten(tuple(tangents))
     check_structure(moving_structure, structure, "tangents", "primals")

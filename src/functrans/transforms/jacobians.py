@@ -20,7 +20,7 @@ from functrans.transforms.arguments import (
     positions_of,
 )
 from functrans.transforms.batching import vmap
-from functrans.transforms.derivatives import _split_aux, grad, jvp, linearize, vjp
+from functrans.transforms.derivatives import _split_aux, check_tuples, grad, jvp, linearize, vjp
 from functrans.transforms.staging import eval_shape
 
 
@@ -345,5 +345,6 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     array([6., 0.])
     """
     check_callable(f, "hvp")
+    check_tuples(primals, tangents, "hvp")
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     return jvp(grad(f, argnums), primals, tangents)[1]

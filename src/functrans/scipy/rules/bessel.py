@@ -37,9 +37,40 @@ rule(sc.yn, UNKNOWN, lambda x, y: _difference(sc.yv, x, y))
 rule(sc.kn, UNKNOWN, lambda x, y: -_sum(sc.kv, x, y))
 
 # Scaled by exp(z), exp(-iz), exp(iz); and by exp(-|Im z|), exp(-|Re z|), which are not holomorphic.
-rule(sc.kve, UNKNOWN, lambda out, x, y: out - _sum(sc.kve, x, y))
-rule(sc.hankel1e, UNKNOWN, lambda out, x, y: _difference(sc.hankel1e, x, y) - 1j * out)
-rule(sc.hankel2e, UNKNOWN, lambda out, x, y: _difference(sc.hankel2e, x, y) + 1j * out)
+# Far out the slope is a small difference of large terms, which SciPy does not even know for x > 1e9. There
+# e^-x I_v, e^x K_v and e^∓ix H_v go like x^-½ Σ a_k (c/x)^k, a_k = Π_j (4v² - (2j-1)²)/(8j), c = -1, 1, ±i.
+
+_TERMS = 12
+
+
+def _far(v: Any, distance: Any) -> Any:
+    """Where so many terms of the series are exact."""
+    return distance > 50 + 2 * v * v
+
+
+def _log_slope(v: Any, x: Any, c: complex) -> Any:
+    """The derivative of the logarithm of the series."""
+    term: Any = 1.0
+    total: Any = 1.0
+    moment: Any = 0.0
+    for k in range(1, _TERMS):
+        term = term * (4 * v * v - (2 * k - 1) ** 2) * c / (8 * k * x)
+        total, moment = total + term, moment + k * term
+    return -(0.5 + moment / total) / x
+
+
+def _slope_of_scaled(near: Any, out: Any, v: Any, x: Any, c: complex) -> Any:
+    """near(x), and far out the slope by the series."""
+    far = _far(v, np.real(x))
+    return np.where(far, out * _log_slope(v, np.where(far, x, 100), c), near(np.where(far, 1, x)))
+
+
+def _slope_of_scaled_i(near: Any, out: Any, v: Any, x: Any) -> Any:
+    """The same for e^-|x| I_v, which is even or odd."""
+    refuse_complex(sc.ive, x)
+    far = _far(v, np.abs(x))
+    series = np.sign(x) * out * _log_slope(v, np.where(far, np.abs(x), 100), -1)
+    return np.where(far, series, near(np.where(far, 1, x)))
 
 
 def _slope_of_unscaled(function: Any, v: Any, x: Any) -> Any:
@@ -47,28 +78,72 @@ def _slope_of_unscaled(function: Any, v: Any, x: Any) -> Any:
     return _difference(function, v, x)
 
 
-def _slope_of_ive(out: Any, v: Any, x: Any) -> Any:
-    refuse_complex(sc.ive, x)
-    return _sum(sc.ive, v, x) - np.sign(x) * out
+def _near_ive(v: Any, x: Any) -> Any:
+    return _sum(sc.ive, v, x) - np.sign(x) * sc.ive(v, x)
 
 
+def _near_kve(v: Any, x: Any) -> Any:
+    return sc.kve(v, x) - _sum(sc.kve, v, x)
+
+
+def _near_hankel(function: Any, v: Any, x: Any, c: complex) -> Any:
+    return _difference(function, v, x) - c * function(v, x)
+
+
+rule(
+    sc.kve,
+    UNKNOWN,
+    lambda out, x, y: _slope_of_scaled(lambda z: _near_kve(x, z), out, x, y, 1),
+)
+rule(
+    sc.hankel1e,
+    UNKNOWN,
+    lambda out, x, y: _slope_of_scaled(
+        lambda z: _near_hankel(sc.hankel1e, x, z, 1j), out, x, y, 1j
+    ),
+)
+rule(
+    sc.hankel2e,
+    UNKNOWN,
+    lambda out, x, y: _slope_of_scaled(
+        lambda z: _near_hankel(sc.hankel2e, x, z, -1j), out, x, y, -1j
+    ),
+)
 rule(sc.jve, UNKNOWN, lambda x, y: _slope_of_unscaled(sc.jve, x, y))
 rule(sc.yve, UNKNOWN, lambda x, y: _slope_of_unscaled(sc.yve, x, y))
-rule(sc.ive, UNKNOWN, lambda out, x, y: _slope_of_ive(out, x, y))
+rule(sc.ive, UNKNOWN, lambda out, x, y: _slope_of_scaled_i(lambda z: _near_ive(x, z), out, x, y))
 
 # Orders 0 and 1.
+
+
+def _near_i0e(x: Any) -> Any:
+    return sc.i1e(x) - np.sign(x) * sc.i0e(x)
+
+
+def _near_i1e(x: Any) -> Any:
+    return (sc.i0e(x) + sc.ive(2, x)) / 2 - np.sign(x) * sc.i1e(x)
+
+
+def _near_k0e(x: Any) -> Any:
+    return sc.k0e(x) - sc.k1e(x)
+
+
+def _near_k1e(x: Any) -> Any:
+    return sc.k1e(x) - (sc.k0e(x) + sc.kve(2, x)) / 2
+
+
 rule(sc.j0, lambda x: -sc.j1(x))
 rule(sc.j1, lambda x: (sc.j0(x) - sc.jv(2, x)) / 2)
 rule(sc.y0, lambda x: -sc.y1(x))
 rule(sc.y1, lambda x: (sc.y0(x) - sc.yv(2, x)) / 2)
 rule(sc.i0, lambda x: sc.i1(x))
 rule(sc.i1, lambda x: (sc.i0(x) + sc.iv(2, x)) / 2)
-rule(sc.i0e, lambda out, x: sc.i1e(x) - np.sign(x) * out)
-rule(sc.i1e, lambda out, x: (sc.i0e(x) + sc.ive(2, x)) / 2 - np.sign(x) * out)
+rule(sc.i0e, lambda out, x: _slope_of_scaled_i(_near_i0e, out, 0, x))
+rule(sc.i1e, lambda out, x: _slope_of_scaled_i(_near_i1e, out, 1, x))
 rule(sc.k0, lambda x: -sc.k1(x))
 rule(sc.k1, lambda x: -(sc.k0(x) + sc.kv(2, x)) / 2)
-rule(sc.k0e, lambda out, x: out - sc.k1e(x))
-rule(sc.k1e, lambda out, x: out - (sc.k0e(x) + sc.kve(2, x)) / 2)
+rule(sc.k0e, lambda out, x: _slope_of_scaled(_near_k0e, out, 0, x, 1))
+rule(sc.k1e, lambda out, x: _slope_of_scaled(_near_k1e, out, 1, x, 1))
 
 # Spherical: (2n+1) f' = n f_{n-1} - (n+1) f_{n+1} and its kin. These are the ufuncs behind
 # scipy.special.spherical_jn, spherical_yn, spherical_in and spherical_kn, and, ending in _d, behind
@@ -119,13 +194,19 @@ rule(
     UNKNOWN,
 )
 
+
+def _over(slope: Any, x: Any, limit: complex) -> Any:
+    """slope / x, with its limit at 0."""
+    return np.where(x == 0, limit, slope / np.where(x == 0, 1, x))
+
+
 # Integrals of Bessel, Struve and Airy functions from 0 to x; those named it2 of f(t)/t or (f(t) - 1)/t.
 several(sc.itj0y0, lambda out, x: (sc.j0(x), sc.y0(x)))
 several(sc.iti0k0, lambda out, x: (sc.i0(x), sc.k0(x)))
-several(sc.it2j0y0, lambda out, x: ((1 - sc.j0(x)) / x, -sc.y0(x) / x))
-several(sc.it2i0k0, lambda out, x: ((sc.i0(x) - 1) / x, -sc.k0(x) / x))
+several(sc.it2j0y0, lambda out, x: (_over(1 - sc.j0(x), x, 0.0), -sc.y0(x) / x))
+several(sc.it2i0k0, lambda out, x: (_over(sc.i0(x) - 1, x, 0.0), -sc.k0(x) / x))
 rule(sc.itstruve0, lambda x: sc.struve(0, x))
-rule(sc.it2struve0, lambda x: -sc.struve(0, x) / x)
+rule(sc.it2struve0, lambda x: -_over(sc.struve(0, x), x, 2 / math.pi))
 rule(sc.itmodstruve0, lambda x: sc.modstruve(0, x))
 
 
@@ -157,11 +238,6 @@ def _slopes_of_airye(out: Any, x: Any) -> Any:
 several(sc.airye, _slopes_of_airye)
 
 # Kelvin: f = ber + i bei solves f'' = i f - f'/x, and so does ker + i kei.
-
-
-def _over(slope: Any, x: Any, limit: complex) -> Any:
-    """slope / x, with its limit at 0."""
-    return np.where(x == 0, limit, slope / np.where(x == 0, 1, x))
 
 
 rule(sc.ber, lambda x: sc.berp(x))

@@ -53,14 +53,49 @@ rule(
     lambda x, y: sc.psi(x) - sc.psi(x + y),
     lambda x, y: sc.psi(y) - sc.psi(x + y),
 )
+
+
+# Where ψ has a pole, 1/Γ is 0 and has a slope: that of Γ(x + 1) / (Γ(y + 1) Γ(x - y + 1)) at whole y > x is
+# the slope of the last factor alone.
+
+
+def _is_pole(x: Any) -> Any:
+    return (x <= 0) & (x == np.floor(x))
+
+
+def _binom_by_n(out: Any, n: Any, k: Any) -> Any:
+    pole = _is_pole(n - k + 1)
+    rest = np.where(pole, 1, n - k + 1)
+    vanishing = sc.gamma(n + 1) * sc.rgamma(k + 1) * _slope_of_rgamma(n - k + 1)
+    return np.where(pole, vanishing, out * (sc.psi(n + 1) - sc.psi(rest)))
+
+
+def _binom_by_k(out: Any, n: Any, k: Any) -> Any:
+    pole = _is_pole(n - k + 1) | _is_pole(k + 1)
+    rest, below = np.where(pole, 1, n - k + 1), np.where(pole, 1, k + 1)
+    vanishing = sc.rgamma(n - k + 1) * _slope_of_rgamma(k + 1)
+    vanishing = vanishing - sc.rgamma(k + 1) * _slope_of_rgamma(n - k + 1)
+    return np.where(pole, sc.gamma(n + 1) * vanishing, out * (sc.psi(rest) - sc.psi(below)))
+
+
+def _poch_by_x(out: Any, x: Any, m: Any) -> Any:
+    """At a pole of both factors by reflection, (x)_m = ±Γ(1 - x)/Γ(1 - x - m)."""
+    pole, both = _is_pole(x), _is_pole(x) & _is_pole(x + m)
+    safe, top = np.where(pole, 1, x), np.where(_is_pole(x + m), 1, x + m)
+    left, bottom = np.where(both, 1 - x, 1), np.where(both, 1 - x - m, 1)
+    vanishing = sc.gamma(top) * _slope_of_rgamma(np.where(pole, x, 1))
+    slope = np.where(pole, vanishing, out * (sc.psi(top) - sc.psi(safe)))
+    return np.where(both, out * (sc.psi(bottom) - sc.psi(left)), slope)
+
+
 rule(
     sc.binom,
-    lambda out, x, y: out * (sc.psi(x + 1) - sc.psi(x - y + 1)),
-    lambda out, x, y: out * (sc.psi(x - y + 1) - sc.psi(y + 1)),
+    lambda out, x, y: _binom_by_n(out, x, y),
+    lambda out, x, y: _binom_by_k(out, x, y),
 )
 rule(
     sc.poch,
-    lambda out, x, y: out * (sc.psi(x + y) - sc.psi(x)),
+    lambda out, x, y: _poch_by_x(out, x, y),
     lambda out, x, y: out * sc.psi(x + y),
 )
 

@@ -18,20 +18,94 @@ import numpy as np
 from scipy import special as sc
 
 from functrans.core.primitive import Elementwise
+from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops.families import elementwise
+from functrans.transforms.derivatives import jvp
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 _DECAY = 45.0  # exp(-45) is below rounding
 
 
-def gamma_density(a: Any, x: Any) -> Any:
-    """x^(a-1) exp(-x) / Γ(a)."""
-    return np.exp(sc.xlogy(a - 1, x) - x - sc.gammaln(a))
+# Densities. Beside the ends of the interval, where terms grow without limit that cancel or vanish, a slope
+# is the density times that of its logarithm.
 
 
-def beta_density(a: Any, b: Any, x: Any) -> Any:
-    """x^(a-1) (1-x)^(b-1) / B(a, b)."""
+def _gamma_density(a: Any, x: Any) -> Any:
+    out = sc.gammasgn(a) * np.exp(sc.xlogy(a - 1, x) - x - sc.gammaln(a))
+    vanishes = np.isposinf(x) | ((a <= 0) & (a == np.floor(a)))
+    return np.where(vanishes, 0, out).astype(out.dtype)[()]
+
+
+def _gamma_density_by_a(d: Any, a: Any, x: Any) -> Any:
+    return d * np.where(d == 0, 0, np.log(x) - sc.psi(a))
+
+
+def _gamma_density_by_x(a: Any, x: Any) -> Any:
+    """d ((a - 1)/x - 1), and at 0 by x^(a-2)/Γ(a-1), which is the density for a - 1."""
+    end = x == 0
+    inner, a_end, x_end = np.where(end, 1, x), np.where(end, a, 3), np.where(end, x, 1)
+    return np.where(
+        end,
+        gamma_density(a_end - 1, x_end) - gamma_density(a_end, x_end),
+        gamma_density(a, inner) * ((a - 1) / inner - 1),
+    )
+
+
+# x^(a-1) exp(-x) / Γ(a).
+gamma_density: Elementwise = elementwise(
+    None,
+    lambda out, x, y: _gamma_density_by_a(out, x, y),
+    lambda x, y: _gamma_density_by_x(x, y),
+    impl=_gamma_density,
+    name="gamma_density",
+)
+
+
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
     return np.exp(sc.xlogy(a - 1, x) + sc.xlog1py(b - 1, -x) - sc.betaln(a, b))
+
+
+def _beta_density_by_a(d: Any, a: Any, b: Any, x: Any) -> Any:
+    return d * np.where(d == 0, 0, np.log(x) - sc.psi(a) + sc.psi(a + b))
+
+
+def _beta_density_by_b(d: Any, a: Any, b: Any, x: Any) -> Any:
+    return d * np.where(d == 0, 0, np.log1p(-x) - sc.psi(b) + sc.psi(a + b))
+
+
+def _beta_density_by_x(a: Any, b: Any, x: Any) -> Any:
+    """d ((a - 1)/x - (b - 1)/(1 - x)); at an end its own term, or the other if that is 0 (a or b is 1)."""
+    end = (x == 0) | (x == 1)
+    inner, outer = np.where(end, 0.5, x), np.where(end, x, 0.5)
+    scale = sc.betaln(a, b)
+    left = np.exp(sc.xlogy(a - 2, outer) + sc.xlog1py(b - 1, -outer) - scale)
+    right = np.exp(sc.xlogy(a - 1, outer) + sc.xlog1py(b - 2, -outer) - scale)
+    return np.where(
+        end,
+        np.where(np.where(x == 0, a != 1, b == 1), (a - 1) * left, (1 - b) * right),
+        beta_density(a, b, inner) * ((a - 1) / inner - (b - 1) / (1 - inner)),
+    )
+
+
+# x^(a-1) (1-x)^(b-1) / B(a, b).
+beta_density: Elementwise = elementwise(
+    None,
+    lambda out, x, y, z: _beta_density_by_a(out, x, y, z),
+    lambda out, x, y, z: _beta_density_by_b(out, x, y, z),
+    lambda x, y, z: _beta_density_by_x(x, y, z),
+    impl=_beta_density,
+    name="beta_density",
+)
+
+
+def _derivative(function: Any, place: int, *args: Any) -> Any:
+    """The derivative of a function of arrays, entry by entry, by one of its arguments."""
+    spread = np.broadcast_to(args[place], np.broadcast_shapes(*map(shape_of, args)))
+
+    def of_one(x: Any) -> Any:
+        return function(*args[:place], x, *args[place + 1 :])
+
+    return jvp(of_one, (spread,), (np.ones(shape_of(spread), dtype_of(spread)),))[1]
 
 
 def _panel(integrand: Any, left: Any, right: Any) -> Any:
@@ -114,14 +188,26 @@ upper_gamma_moment: Elementwise = elementwise(
 )
 
 
-def gammainc_by_a(a: Any, x: Any) -> Any:
-    """∂P(a, x)/∂a, from the smaller of the two tails."""
+def _gammainc_by_a(a: Any, x: Any) -> Any:
+    """From the smaller of the two tails; 0 at both ends."""
+    end = (x == 0) | np.isposinf(x)
+    x = np.where(end, 1, x)
     lower = x < a
     left = np.where(lower, x, a)
     right = np.where(lower, a, x)
     below = gamma_moment(a, left, 1) - sc.psi(a) * sc.gammainc(a, left)
     above = upper_gamma_moment(a, right, 1) - sc.psi(a) * sc.gammaincc(a, right)
-    return np.where(lower, below, -above)
+    return np.where(end, 0, np.where(lower, below, -above))[()]
+
+
+# ∂P(a, x)/∂a. Its slope in x is that of the density in a: as a sum it would be ∞ - ∞ at 0.
+gammainc_by_a: Elementwise = elementwise(
+    None,
+    lambda x, y: _derivative(_gammainc_by_a, 0, x, y),
+    lambda x, y: _gamma_density_by_a(gamma_density(x, y), x, y),
+    impl=_gammainc_by_a,
+    name="gammainc_by_a",
+)
 
 
 # With u = log t/(1-t) it is a log σ(u) + b log σ(-u), with its hump at u = log a/b.
@@ -172,20 +258,39 @@ def _betainc_by_shape(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
 
     I_x(a, b) = 1 - I_{1-x}(b, a).
     """
+    end = (x == 0) | (x == 1)
+    x = np.where(end, 0.5, x)
     mode = a / (a + b)
     lower = x < mode
     left, right = np.where(lower, x, mode), np.where(lower, 1 - mode, 1 - x)
     expected = sc.psi(a if m else b) - sc.psi(a + b)  # of log t, or of log(1 - t)
     below = beta_moment(a, b, left, m, n) - expected * sc.betainc(a, b, left)
     above = beta_moment(b, a, right, n, m) - expected * sc.betainc(b, a, right)
-    return np.where(lower, below, -above)
+    return np.where(end, 0, np.where(lower, below, -above))[()]
 
 
-def betainc_by_a(a: Any, b: Any, x: Any) -> Any:
-    """∂I_x(a, b)/∂a."""
+def _betainc_by_a(a: Any, b: Any, x: Any) -> Any:
     return _betainc_by_shape(a, b, x, 1, 0)
 
 
-def betainc_by_b(a: Any, b: Any, x: Any) -> Any:
-    """∂I_x(a, b)/∂b."""
+def _betainc_by_b(a: Any, b: Any, x: Any) -> Any:
     return _betainc_by_shape(a, b, x, 0, 1)
+
+
+# ∂I_x(a, b)/∂a and ∂I_x(a, b)/∂b.
+betainc_by_a: Elementwise = elementwise(
+    None,
+    lambda x, y, z: _derivative(_betainc_by_a, 0, x, y, z),
+    lambda x, y, z: _derivative(_betainc_by_a, 1, x, y, z),
+    lambda x, y, z: _beta_density_by_a(beta_density(x, y, z), x, y, z),
+    impl=_betainc_by_a,
+    name="betainc_by_a",
+)
+betainc_by_b: Elementwise = elementwise(
+    None,
+    lambda x, y, z: _derivative(_betainc_by_b, 0, x, y, z),
+    lambda x, y, z: _derivative(_betainc_by_b, 1, x, y, z),
+    lambda x, y, z: _beta_density_by_b(beta_density(x, y, z), x, y, z),
+    impl=_betainc_by_b,
+    name="betainc_by_b",
+)
