@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import functrans as ft
+from functrans import errors
 from functrans.errors import FunctransError
 
 
@@ -369,12 +370,12 @@ def test_a_large_plain_array_that_changed_after_its_use_is_refused():
         return total
 
     np.testing.assert_array_equal(ft.grad(work)(np.ones(100)), np.full(100, 12.0))
-    with pytest.raises(ft.errors.AssignmentError, match="changed in place after it was used"):
+    with pytest.raises(errors.AssignmentError, match="changed in place after it was used"):
         ft.grad(work)(np.ones(10_000))
     assert ft.grad(lambda x: np.sum(x * x))(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
     out, pullback = ft.vjp(np.exp, np.zeros(10_000))
     out *= 0
-    with pytest.raises(ft.errors.AssignmentError):
+    with pytest.raises(errors.AssignmentError):
         pullback(np.ones(10_000))
 
 
@@ -566,7 +567,7 @@ def test_order_in_memory(view, start):
 
 
 def test_order_in_memory_is_not_known_while_staging():
-    with pytest.raises(ft.errors.StagingError, match=r"lies in memory.*order='C' or order='F'"):
+    with pytest.raises(errors.StagingError, match=r"lies in memory.*order='C' or order='F'"):
         ft.make_graph(lambda x: x.ravel("K"))(np.ones((2, 3)))
     with pytest.raises(ValueError, match="'K' is not permitted"):
         ft.grad(lambda x: np.sum(x.reshape(-1, order="K")))(np.ones((2, 3)))
@@ -706,3 +707,21 @@ def test_products_with_a_number_of_python_have_its_dtype(product):
     for f in (lambda x: product(x, y), lambda x: product(y, x)):
         found = [ft.jvp(f, (2.0,), (1.0,))[0], ft.vjp(f, 2.0)[0], ft.make_graph(f)(2.0)(2.0)]
         assert [each.dtype for each in found] == [f(2.0).dtype] * 3
+
+
+def test_a_change_of_one_entry_of_a_large_plain_array_is_noticed():
+    weights = np.ones(100_000)
+
+    def loss(x):
+        total = np.sum(x * weights)
+        weights[7] = 5.0
+        return total
+
+    with pytest.raises(errors.AssignmentError, match="was changed in place"):
+        ft.grad(loss)(np.ones(100_000))
+
+
+@pytest.mark.parametrize("result", ["text", object()])
+def test_a_loop_whose_body_returns_no_array_says_so(result):
+    with pytest.raises(errors.InputTypeError, match="a result of the body is a value of type"):
+        ft.scan(lambda carry, x: (carry, result), 1.0, np.ones(3))

@@ -108,28 +108,29 @@ def kept(value: Any) -> Any:
         # What owns its memory and is read-only is safe, such as arguments that a transform hands on.
         return value if value.base is None and not value.flags.writeable else np.array(value)
     if value.flags.writeable:
-        _watched.arrays.append((value, _sample(value)))
+        _watched.arrays.append((value, _fingerprint(value)))
     return value
 
 
 class _Watched(threading.local):
-    """Large arrays that records of this thread refer to, with a sample of each."""
+    """Large arrays that records of this thread refer to, with a fingerprint of each."""
 
     def __init__(self) -> None:
-        self.arrays: list[tuple[Any, bytes]] = []
+        self.arrays: list[tuple[Any, Any]] = []
 
 
 _watched = _Watched()
 
 
-def _sample(array: np.ndarray[Any, Any]) -> bytes:
-    """Some 500 entries from everywhere: enough to see that an array was filled anew."""
+def _fingerprint(array: np.ndarray[Any, Any]) -> tuple[int, bytes]:
+    """The sum of all bits, which sees every change of an entry, and some 500 entries, which see them moved."""
+    flat: Any = array.reshape(-1)  # a copy, if it is not in one piece
+    words = flat.view(np.uint8 if flat.nbytes % 8 else np.uint64)
     step = array.size // 509 + 1
-    entries = array.reshape(-1) if array.flags.c_contiguous else array.flat
-    return entries[::step].tobytes()
+    return int(np.add.reduce(words, dtype=np.uint64)), flat[::step].tobytes()
 
 
-def watched_since(mark: int) -> list[tuple[Any, bytes]]:
+def watched_since(mark: int) -> list[tuple[Any, Any]]:
     """The arrays that were kept since there were `mark` of them; forgotten if they are all."""
     arrays = _watched.arrays[mark:]
     if not mark:
@@ -141,10 +142,10 @@ def watched_count() -> int:
     return len(_watched.arrays)
 
 
-def check_unchanged(arrays: list[tuple[Any, bytes]]) -> None:
+def check_unchanged(arrays: list[tuple[Any, Any]]) -> None:
     """Refuse to go on with arrays that have changed."""
-    for array, sample in arrays:
-        if _sample(array) != sample:
+    for array, fingerprint in arrays:
+        if _fingerprint(array) != fingerprint:
             raise errors.AssignmentError(
                 f"a plain array ({array.dtype}{list(array.shape)}) was changed in place after it was "
                 f"used with traced values, at {errors.user_location()}. The derivative needs what it "

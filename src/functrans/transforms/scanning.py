@@ -222,7 +222,12 @@ def _kept(y: Any) -> Any:
     """A y that later steps cannot change: they may change in place what is carried."""
     if isinstance(y, _NUMBERS):
         return y
-    return tree.map(lambda leaf: leaf.copy() if type(leaf) is np.ndarray else captured(leaf), y)
+
+    def kept(leaf: Any) -> Any:
+        tree.check_array(leaf, "scan: a result of the body")
+        return leaf.copy() if type(leaf) is np.ndarray else captured(leaf)
+
+    return tree.map(kept, y)
 
 
 def _staged_scan(
