@@ -123,7 +123,7 @@ _watched = _Watched()
 
 
 def _fingerprint(array: np.ndarray[Any, Any]) -> tuple[int, bytes]:
-    """The sum of all bits, which sees every change of an entry, and some 500 entries, which see them moved."""
+    """The sum of all bits, which sees an entry changed, and some 500 entries, which see them moved."""
     flat: Any = array.reshape(-1)  # a copy, if it is not in one piece
     words = flat.view(np.uint8 if flat.nbytes % 8 else np.uint64)
     step = array.size // 509 + 1
