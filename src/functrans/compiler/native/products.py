@@ -80,13 +80,10 @@ def is_small(a: View, b: View) -> bool:
 def in_parts(product: Product, count: int) -> list[Product]:
     """The product of one pair of matrices cut into bands of rows, one for each thread."""
     a, b, out = arranged(product)
-    rows = a.shape[-2]
-    if (
-        not is_small(a, b)
-        or len(out.shape) > 2
-        or rows * a.shape[-1] * b.shape[-1] < _WORTH
-        or rows < 4 * _ROWS
-    ):
+    rows, columns = a.shape[-2], b.shape[-1]
+    # A matrix times a vector waits for memory, and takes longer than its arithmetic.
+    work = rows * a.shape[-1] * columns * (4 if columns == 1 else 1)
+    if not is_small(a, b) or len(out.shape) > 2 or work < _WORTH or rows < 4 * _ROWS:
         return [product]
     size = -(-rows // (count * _ROWS)) * _ROWS
     return [
@@ -194,6 +191,9 @@ class ProductWriter:
         if not is_small(self.product.a, self.product.b):
             self._gemm(a, b, c)
             return
+        if self.n == 1 and self._is_dot():
+            self._dots(a, b, c)
+            return
         columns = self._column_block()
         for row, rows, row_count in _blocks(self.m, _ROWS):
             for column, width, column_count in _blocks(self.n, columns):
@@ -213,12 +213,94 @@ class ProductWriter:
         writer.do(f"call void {gemm}({', '.join(f'ptr {argument}' for argument in arguments)})")
 
     def _column_block(self) -> int:
-        """Two vectors, if there are so many columns."""
+        """Two vectors, if there are so many columns; for a single row as many as there are registers for."""
         width = self.vector_bytes // self.kind.size
-        block = 2 * width
+        block = (2 if self.m > 1 else 16) * width
         while block > 1 and block > self.n:
             block //= 2
         return block
+
+    def _is_dot(self) -> bool:
+        """Whether rows of a, and the one column of b, lie in memory in one piece."""
+        a, b, _ = self.product
+        return a.strides[-1] == b.strides[-2] == 1 and self.k >= self.vector_bytes // self.kind.size
+
+    def _dots(self, a: str, b: str, c: str) -> None:
+        """A matrix times a vector: four rows at a time, along vectors."""
+        for first, height, count in _blocks(self.m, _ROWS):
+            down, step = self.product.a.strides[-2], self.product.out.strides[-2]
+            rows, out = self._at(a, first * down), self._at(c, first * step)
+            if count > 1:
+                index, close = self._loop(count, 1)
+                rows = self._moved(rows, index, height * down)
+                out = self._moved(out, index, height * step)
+            totals = self._dot_rows(rows, b, height)
+            for i, total in enumerate(totals):
+                place = self._at(out, i * step)
+                self.writer.do(f"store {self.kind.memory} {total}, ptr {place}")
+            if count > 1:
+                close()
+
+    def _dot_rows(self, rows: str, b: str, height: int) -> list[str]:
+        """The products of some rows with b, as numbers."""
+        writer, kind, stride = self.writer, self.kind, self.product.a.strides[-2]
+        lanes = self.vector_bytes // kind.size
+        vector, suffix = f"<{lanes} x {kind.register}>", "f64" if kind.letter == "d" else "f32"
+        end = self.k - self.k % lanes
+        before, head, done = writer.block, writer.label(), writer.label()
+        index, following = writer.fresh(), writer.fresh()
+        names = [writer.fresh() for _ in range(height)]
+        writer.jump(head)
+        writer.start(head)
+        place = len(writer.lines)
+
+        def multiply_add(k: str, count: int, totals: list[str]) -> list[str]:
+            right = self._piece(self._moved(b, k, 1), count, lanes)
+            new = []
+            for i, total in enumerate(totals):
+                left = self._piece(self._moved(self._at(rows, i * stride), k, 1), count, lanes)
+                arguments = [(vector, left), (vector, right), (vector, total)]
+                new.append(writer.call(vector, f"llvm.fma.v{lanes}{suffix}", arguments))
+            return new
+
+        new = multiply_add(index, lanes, names)
+        writer.do(f"{following} = add i64 {index}, {lanes}")
+        more = writer.op(f"icmp slt i64 {following}, {end}")
+        writer.lines[place:place] = [
+            f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{writer.block} ]"
+        ] + [
+            f"  {name} = phi {vector} [ zeroinitializer, %{before} ], [ {value}, %{writer.block} ]"
+            for name, value in zip(names, new, strict=True)
+        ]
+        writer.branch(more, head, done)
+        writer.start(done)
+        if end < self.k:
+            new = multiply_add(str(end), self.k - end, new)
+        full = f"llvm.vector.reduce.fadd.v{lanes}{suffix}"
+        writer.declarations.add(f"declare {kind.register} @{full}({kind.register}, {vector})")
+        start = literal(-0.0, kind)
+        return [
+            writer.op(
+                f"call reassoc {kind.register} @{full}({kind.register} {start}, {vector} {value})"
+            )
+            for value in new
+        ]
+
+    def _piece(self, pointer: str, count: int, lanes: int) -> str:
+        """`count` numbers from an address on, and zeros."""
+        writer, kind = self.writer, self.kind
+        vector = f"<{lanes} x {kind.register}>"
+        if count == lanes:
+            return writer.op(f"load {vector}, ptr {pointer}, align {kind.size}")
+        value = "zeroinitializer"
+        for lane in range(count):
+            entry = writer.op(
+                f"load {kind.memory}, ptr {self._at(pointer, lane)}, align {kind.size}"
+            )
+            value = writer.op(
+                f"insertelement {vector} {value}, {kind.register} {entry}, i32 {lane}"
+            )
+        return value
 
     def _tiles(
         self, a: str, b: str, c: str, rows: tuple[int, int, int], columns: tuple[int, int, int]
