@@ -83,6 +83,7 @@ class EntryWriter:
         self.releases = releases  # whether other threads may run meanwhile
         self.writer = FunctionWriter()
         self.globals: list[str] = []
+        self.leaves: list[str] = []  # the arguments, out of their containers
 
     def write(self) -> str:
         """The function `entry`, and the global `dims` that it needs."""
@@ -95,10 +96,14 @@ class EntryWriter:
         for k, part in enumerate(self.arguments):
             self._open(part, self._read("%args", 8 * k), pointers)
         arrays = self._make_results(targets, numbers)
-        state = writer.call("ptr", "PyEval_SaveThread", []) if self.releases else ""
+        if self.releases:
+            # Meanwhile, another thread may take an array out of the list or dict that holds it.
+            self._for_leaves("Py_IncRef")
+            state = writer.call("ptr", "PyEval_SaveThread", [])
         failed = writer.op(f"call i32 @body(ptr {pointers}, ptr {targets})")
         if self.releases:
             writer.call("void", "PyEval_RestoreThread", [("ptr", state)])
+            self._for_leaves("Py_DecRef")
         good, bad = writer.label(), writer.label()
         writer.branch(writer.op(f"icmp eq i32 {failed}, 0"), good, bad)
         writer.start(bad)
@@ -118,6 +123,10 @@ class EntryWriter:
         )
 
     # Small steps.
+
+    def _for_leaves(self, function: str) -> None:
+        for leaf in self.leaves:
+            self.writer.call("void", function, [("ptr", leaf)])
 
     def _read(self, pointer: str, offset: int, kind: str = "ptr") -> str:
         writer = self.writer
@@ -169,6 +178,7 @@ class EntryWriter:
 
     def _check_leaf(self, number: int, value: str, pointers: str) -> None:
         writer, spec = self.writer, self.inputs[number]
+        self.leaves.append(value)
         if not spec.shape and spec.dtype == FLOAT64.dtype:
             # A Python float and np.float64 hold their number at the same place.
             self._require_type(value, float if spec.weak else np.float64)
