@@ -465,7 +465,7 @@ class KernelWriter:
                     f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}"
                 )
         if kind.is_bool:
-            return writer.op(f"trunc {vector} {value} to <{self.width} x i1>")
+            return writer.op(f"icmp ne {vector} {value}, zeroinitializer")  # any byte but 0 is true
         return value
 
     def _lane_address(self, access: int, base: str, lane: int) -> str:
@@ -496,7 +496,7 @@ class KernelWriter:
         writer, kind = self.writer, self.accesses[access].view.buffer.kind
         entry = writer.op(f"load {kind.memory}, ptr {self.pointers[access]}, align {kind.size}")
         if kind.is_bool:
-            entry = writer.op(f"trunc i8 {entry} to i1")
+            entry = writer.op(f"icmp ne i8 {entry}, 0")
         vector = lanes.type(kind)
         first = writer.op(f"insertelement {vector} poison, {kind.register} {entry}, i32 0")
         return writer.op(
