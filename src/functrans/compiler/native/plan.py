@@ -11,13 +11,15 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from functrans.compiler.native import mathematics
 from functrans.compiler.native.entrywise import operand_kinds
-from functrans.compiler.native.kinds import kind_of
+from functrans.compiler.native.kinds import Kind, is_python_integer, kind_of
 from functrans.compiler.native.products import (
     Product,
     arranged,
@@ -45,14 +47,14 @@ _VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "index"})
 _WRITERS = frozenset({"concatenate", "scatter", "scatter_sum", "update"})
 
 
-def is_native(equation: Equation, constants: Container[Variable] = ()) -> bool:
+def is_native(equation: Equation, constants: Mapping[Variable, Any]) -> bool:
     """Whether an equation can be a part of native code."""
     primitive = equation.primitive
     if primitive.outputs or not (is_ours(primitive) or _is_scipys(primitive)):
         return False
     variables = (*equation.inputs, *equation.outputs)
-    if any(v.spec.weak and v.spec.dtype.kind == "i" and v not in constants for v in variables):
-        return False  # Python's integers have no end
+    if any(is_python_integer(v.spec) and v not in constants for v in variables):
+        return False
     if any(not v.spec.size or kind_of(v.spec.dtype) is None for v in variables):
         return False
     name = equation.primitive.name
@@ -71,7 +73,20 @@ def is_native(equation: Equation, constants: Container[Variable] = ()) -> bool:
         if len(kinds) != 1 or kind is None or not kind.is_float:
             return False
         return find_blas() is not None
-    return operand_kinds(equation) is not None
+    kinds = operand_kinds(equation)
+    return kinds is not None and all(
+        _fits(constants[v], kind)
+        for v, kind in zip(equation.inputs, kinds, strict=True)
+        if is_python_integer(v.spec)
+    )
+
+
+def _fits(number: int, kind: Kind) -> bool:
+    """Whether a kind holds a Python integer; NumPy compares with larger ones, too."""
+    if kind.is_float or kind.is_bool:
+        return True
+    bounds = np.iinfo(kind.dtype)
+    return bool(bounds.min <= number <= bounds.max)
 
 
 def _is_scipys(primitive: Any) -> bool:
