@@ -456,7 +456,9 @@ class KernelWriter:
             pointer = self._address(access, index)
             value = writer.op(f"load {vector}, ptr {pointer}, align {kind.size}")
         else:
-            vector, value = f"<{self.width} x {kind.memory}>", "zeroinitializer"
+            # Lanes past the end repeat the first. With zeros there, LLVM (22.1, for AVX-512) takes
+            # 0 / 0 for 0, and leaves out the selection that keeps such lanes from a sum.
+            vector, value = f"<{self.width} x {kind.memory}>", "poison"
             base = self._address(access, index)
             for lane in range(count):
                 pointer = self._lane_address(access, base, lane)
@@ -464,6 +466,11 @@ class KernelWriter:
                 value = writer.op(
                     f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}"
                 )
+                if not lane and count < self.width:
+                    value = writer.op(
+                        f"shufflevector {vector} {value}, {vector} poison, "
+                        f"<{self.width} x i32> zeroinitializer"
+                    )
         if kind.is_bool:
             return writer.op(f"icmp ne {vector} {value}, zeroinitializer")  # any byte but 0 is true
         return value
