@@ -162,7 +162,7 @@ class Plan:
     def _constant(self, variable: Variable, value: Any) -> Value:
         if not variable.spec.shape:
             return Value(-1, literal=value.item() if hasattr(value, "item") else value)
-        self.constants.append(value)
+        self.constants.append(np.require(value, requirements=("C", "A")))
         return Value(-1, view=self._whole("constant", len(self.constants) - 1, variable))
 
     def _wanted_orders(self) -> dict[Variable, tuple[int, ...]]:
