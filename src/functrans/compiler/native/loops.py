@@ -117,8 +117,12 @@ class KernelWriter:
 
     @property
     def totals(self) -> list[int]:
-        """The items that reduce all of the one loop."""
-        return [k for k, i in enumerate(self.items) if i.action == "reduce" and self.is_total]
+        """The items that reduce all of the one loop; along an axis of length 1 there is nothing to add."""
+        return [
+            k
+            for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True))
+            if self.is_total and item.action == "reduce" and self.reduces_inside(target)
+        ]
 
     @property
     def round(self) -> int:
