@@ -84,6 +84,7 @@ class EntryWriter:
         self.writer = FunctionWriter()
         self.globals: list[str] = []
         self.leaves: list[str] = []  # the arguments, out of their containers
+        self.give_up = "failed"  # the block that frees what was made, and returns nothing
 
     def write(self) -> str:
         """The function `entry`, and the global `dims` that it needs."""
@@ -107,16 +108,16 @@ class EntryWriter:
         good, bad = writer.label(), writer.label()
         writer.branch(writer.op(f"icmp eq i32 {failed}, 0"), good, bad)
         writer.start(bad)
-        for array in arrays:
-            if array:
-                writer.call("void", "Py_DecRef", [("ptr", array)])
-        writer.do(f"ret ptr {writer.call('ptr', 'PyErr_NoMemory', [])}")
+        writer.call("ptr", "PyErr_NoMemory", [])
+        writer.jump(self.give_up)
         writer.start(good)
         writer.do(f"ret ptr {self._close(self.results, arrays, numbers)}")
         writer.start("slow")
         slow = self._from_context(0)
         arguments = [("ptr", slow), ("ptr", "%args"), ("i64", "%count"), ("ptr", "null")]
         writer.do(f"ret ptr {writer.call('ptr', 'PyObject_Vectorcall', arguments)}")
+        writer.start("failed")
+        writer.do("ret ptr null")
         body = "\n".join(writer.lines)
         return (
             f"define ptr @entry(ptr %self, ptr %args, i64 %count) noinline optnone {{\n{body}\n}}"
@@ -224,19 +225,20 @@ class EntryWriter:
             array = writer.op(
                 f"call ptr {empty}(i32 {len(spec.shape)}, ptr @dims{k}, ptr {dtype}, i32 0)"
             )
-            self._give_up_if_null(array, [a for a in arrays if a])
+            self._give_up_if_null(array)
             arrays.append(array)
             writer.do(f"store ptr {self._read(array, _DATA)}, ptr {slot}")
         return arrays
 
-    def _give_up_if_null(self, value: str, made: list[str]) -> None:
+    def _give_up_if_null(self, array: str) -> None:
+        """Go on with one more array to free if something fails, in a block before those so far."""
         writer = self.writer
-        good, bad = writer.label(), writer.label()
-        writer.branch(writer.op(f"icmp ne ptr {value}, null"), good, bad)
-        writer.start(bad)
-        for other in made:
-            writer.call("void", "Py_DecRef", [("ptr", other)])
-        writer.do("ret ptr null")
+        good, release = writer.label(), writer.label()
+        writer.branch(writer.op(f"icmp ne ptr {array}, null"), good, self.give_up)
+        writer.start(release)
+        writer.call("void", "Py_DecRef", [("ptr", array)])
+        writer.jump(self.give_up)
+        self.give_up = release
         writer.start(good)
 
     def _close(self, part: Any, arrays: list[str], numbers: str) -> str:
