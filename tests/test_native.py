@@ -269,7 +269,9 @@ def test_other_dicts_than_before():
 
 def test_none_namedtuples_and_dataclasses():
     x = np.arange(3.0)
-    function = native(lambda tree: (Pair(tree.a * 2.0, None), [{"p": Point(tree.b.x, tree.b.y * x)}]))
+    function = native(
+        lambda tree: (Pair(tree.a * 2.0, None), [{"p": Point(tree.b.x, tree.b.y * x)}])
+    )
     for _ in range(2):
         pair, (inside,) = function(Pair(x, Point(1.0, x)))
         assert type(pair) is Pair and pair.b is None and type(inside["p"]) is Point
@@ -295,10 +297,16 @@ SPECIAL = np.array(
     [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 1e300, -1e300, 1e-310, -5e-324, 2.0**53, 710.0]
     + [np.inf, -np.inf, np.nan, np.pi, 1.5, 2.5, 1e22, np.nextafter(1, 2), -0.3, 100.0]
 )
-ELEMENTWISE = "negative positive absolute fabs sign square reciprocal sqrt cbrt floor ceil trunc rint "
-ELEMENTWISE += "exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh "
+ELEMENTWISE = (
+    "negative positive absolute fabs sign square reciprocal sqrt cbrt floor ceil trunc rint "
+)
+ELEMENTWISE += (
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh "
+)
 ELEMENTWISE += "arcsinh arccosh arctanh deg2rad rad2deg isnan isinf isfinite signbit logical_not"
-PAIRS = "add subtract multiply divide maximum minimum power arctan2 hypot copysign logaddexp heaviside "
+PAIRS = (
+    "add subtract multiply divide maximum minimum power arctan2 hypot copysign logaddexp heaviside "
+)
 PAIRS += "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_xor "
 PAIRS += "fmax fmin fmod remainder floor_divide nextafter float_power"
 
@@ -313,7 +321,11 @@ def assert_same_specials(found, expected, ulps, name):
     number = ~np.isnan(expected)
     eps = np.finfo(found.dtype).eps
     np.testing.assert_allclose(
-        found[number], expected[number], rtol=ulps * eps, atol=0 if ulps < 1 else 1e-323, err_msg=name
+        found[number],
+        expected[number],
+        rtol=ulps * eps,
+        atol=0 if ulps < 1 else 1e-323,
+        err_msg=name,
     )
     if name not in ("maximum", "minimum", "fmax", "fmin"):  # of 0 and -0 either is the larger
         signs = np.signbit(found[number]), np.signbit(expected[number])
@@ -345,7 +357,9 @@ def test_special_values_of_functions_of_two(name, dtype):
 
 def test_special_values_of_where_and_clip():
     x, y = np.repeat(SPECIAL, SPECIAL.size), np.tile(SPECIAL, SPECIAL.size)
-    assert_same_specials(native(lambda x, y: np.where(x, x, y))(x, y), np.where(x, x, y), 0, "where")
+    assert_same_specials(
+        native(lambda x, y: np.where(x, x, y))(x, y), np.where(x, x, y), 0, "where"
+    )
     expected = np.clip(x, -1.0, y)
     found = native(lambda x, y: np.clip(x, -1.0, y))(x, y)
     np.testing.assert_array_equal(found, expected)
@@ -389,7 +403,17 @@ def test_integers_wrap_around(dtype):
 @pytest.mark.parametrize("source", [np.float64, np.float32])
 @pytest.mark.parametrize("target", [np.int64, np.int32, np.bool_])
 def test_numbers_that_no_integer_holds(source, target):
-    edge = [2.0**31, -(2.0**31), 2.0**31 - 1, -(2.0**31) - 1, 2.0**63, -(2.0**63), 2.0**62, 0.9, -0.9]
+    edge = [
+        2.0**31,
+        -(2.0**31),
+        2.0**31 - 1,
+        -(2.0**31) - 1,
+        2.0**63,
+        -(2.0**63),
+        2.0**62,
+        0.9,
+        -0.9,
+    ]
     with np.errstate(all="ignore"):
         x = np.array([*edge, *SPECIAL], source)
         expected = x.astype(target)

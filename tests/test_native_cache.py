@@ -154,7 +154,9 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch, made):
     assert len(made) == 3
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
+)
 def test_a_read_only_folder(folder, made):
     folder.mkdir()
     folder.chmod(0o500)
@@ -171,7 +173,9 @@ def test_a_read_only_folder(folder, made):
         ("functrans.compiler.native.cache.processor", lambda: ("another", "+features")),
     ],
 )
-def test_code_for_another_version_or_processor_is_not_used(target, value, folder, made, monkeypatch):
+def test_code_for_another_version_or_processor_is_not_used(
+    target, value, folder, made, monkeypatch
+):
     use()
     monkeypatch.setattr(target, value)
     use()

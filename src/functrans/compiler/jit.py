@@ -295,7 +295,7 @@ def jit(
     >>> slope(np.zeros(2), np.ones((3, 2)))
     array([0., 0.])
     >>> slope.trace(np.zeros(2), np.ones((3, 2)))
-    <Traced: 11 equations, 7 after optimization, 7 kernels, about 39 flops and 464 bytes>
+    <Traced: 11 equations, 7 after optimization, ... kernels, about 39 flops and 464 bytes>
     """
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
