@@ -85,6 +85,9 @@ class KernelWriter:
         self.width = self._lanes(vector_bytes)
         self.fills: list[tuple[int, Any]] = []  # accesses that are filled with a number before
         self.pointers = [access.pointer for access in self.accesses]
+        # Where sums over several loops keep what their rounding has lost, so that they are as exact as
+        # NumPy's, which adds up all in pairs.
+        self.lost: dict[int, str] = {}
 
     def _access(self, view: View) -> int:
         self.accesses.append(Access(view, f"%p{len(self.accesses)}"))
@@ -148,6 +151,9 @@ class KernelWriter:
                 name = item.equation.primitive.name if item.equation else "sum"
                 self.fills.append((target, identity(name, self.accesses[target].view.buffer.kind)))
         self.writer.start("entry")
+        for depth in range(len(self.loops) - 1):
+            for k in self._begun_at(depth):
+                self.lost[k] = self.writer.op(f"alloca {self._kind(k).memory}")
         self._nest(0)
         self.writer.do("ret void")
         return "\n".join(self.writer.lines)
@@ -159,11 +165,26 @@ class KernelWriter:
             loop.strides[target] or loop.length == 1 for loop in outer
         )
 
+    def _begun_at(self, depth: int) -> list[int]:
+        """The sums of which this loop and all inside make one entry."""
+        return [
+            k
+            for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True))
+            if item.action == "reduce"
+            and self._compensates(k)
+            and self.reduces_inside(target)
+            and not any(loop.strides[target] for loop in self.loops[depth:])
+            and (not depth or self.loops[depth - 1].strides[target])
+        ]
+
     def _nest(self, depth: int) -> None:
         if depth == len(self.loops) - 1:
             self._innermost(depth)
             return
         writer, loop = self.writer, self.loops[depth]
+        sums = self._begun_at(depth)
+        for k in sums:
+            writer.do(f"store {self._kind(k).memory} 0.0, ptr {self.lost[k]}")
         start, stop = ("%lo", "%hi") if depth == 0 else ("0", str(loop.length))
         before, head, done = writer.block, writer.label(), writer.label()
         index, following = writer.fresh(), writer.fresh()
@@ -184,6 +205,11 @@ class KernelWriter:
         )
         writer.branch(more, head, done)
         writer.start(done)
+        for k in sums:
+            memory, place = self._kind(k).memory, self.pointers[self.targets[k]]
+            parts = [writer.op(f"load {memory}, ptr {p}") for p in (place, self.lost[k])]
+            total = writer.op(f"fadd {memory} {', '.join(parts)}")
+            writer.do(f"store {memory} {total}, ptr {place}")
 
     def _offset(self, k: int, index: str, stride: int) -> str:
         writer = self.writer
@@ -568,7 +594,12 @@ class KernelWriter:
                 writer.op(f"insertelement {one.type(kind)} poison, {kind.register} {v}, i32 0")
                 for v in (old, value)
             ]
-            new = self.combine(one, k, *packed)
+            if k in self.lost:
+                lost = writer.op(f"load {one.type(kind)}, ptr {self.lost[k]}, align {kind.size}")
+                new, lost = self._add_exactly(one, kind, packed[0], lost, packed[1])
+                writer.do(f"store {one.type(kind)} {lost}, ptr {self.lost[k]}, align {kind.size}")
+            else:
+                new = self.combine(one, k, *packed)
             value = writer.op(f"extractelement {one.type(kind)} {new}, i32 0")
         if kind.is_bool:
             value = writer.op(f"zext i1 {value} to i8")
