@@ -206,10 +206,10 @@ class KernelWriter:
         writer.branch(more, head, done)
         writer.start(done)
         for k in sums:
-            memory, place = self._kind(k).memory, self.pointers[self.targets[k]]
-            parts = [writer.op(f"load {memory}, ptr {p}") for p in (place, self.lost[k])]
+            memory, target = self._kind(k).memory, self.pointers[self.targets[k]]
+            parts = [writer.op(f"load {memory}, ptr {p}") for p in (target, self.lost[k])]
             total = writer.op(f"fadd {memory} {', '.join(parts)}")
-            writer.do(f"store {memory} {total}, ptr {place}")
+            writer.do(f"store {memory} {total}, ptr {target}")
 
     def _offset(self, k: int, index: str, stride: int) -> str:
         writer = self.writer

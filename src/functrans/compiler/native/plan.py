@@ -68,9 +68,9 @@ def is_native(equation: Equation, constants: Mapping[Variable, Any]) -> bool:
         kind = kind_of(equation.outputs[0].spec.dtype)
         return kind is not None and (not kind.is_bool or name in ("any", "all"))
     if name == "matmul":
-        kinds = {v.spec.dtype for v in variables}
+        dtypes = {v.spec.dtype for v in variables}
         kind = kind_of(equation.outputs[0].spec.dtype)
-        if len(kinds) != 1 or kind is None or not kind.is_float:
+        if len(dtypes) != 1 or kind is None or not kind.is_float:
             return False
         return find_blas() is not None
     kinds = operand_kinds(equation)
