@@ -689,6 +689,27 @@ def test_arguments_live_while_another_thread_takes_them_out_of_their_list():
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
+COUNT = """
+import numpy as np
+import functrans as ft
+from functrans.compiler.native.threads import thread_count
+code = ft.jit(np.tanh, backend="native").trace(np.ones(2_000_000)).code
+print(thread_count(), "pthread_create" in code)
+"""
+
+
+@pytest.mark.parametrize("wanted, found", [("1", "1 False\n"), ("3", "3 True\n")])
+def test_the_number_of_threads_can_be_set(wanted, found):
+    assert run_python(COUNT, FUNCTRANS_NUM_THREADS=wanted).stdout == found
+
+
+@pytest.mark.parametrize("odd", ["0", "many"])
+def test_odd_numbers_of_threads_are_as_if_not_set(odd):
+    usual = run_python(COUNT, FUNCTRANS_NUM_THREADS="")
+    done = run_python(COUNT, FUNCTRANS_NUM_THREADS=odd)
+    assert (done.returncode, done.stdout) == (0, usual.stdout), done.stderr
+
+
 def test_long_columns_on_threads():
     # Totals for a reduction along an axis of length 1 were written past the end of the stack.
     x = np.linspace(0, 1, 400_000)[:, None]
