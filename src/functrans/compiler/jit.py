@@ -326,8 +326,12 @@ def jit(
 
 @cache
 def _native_is_there() -> bool:
+    try:
+        found = find_spec("llvmlite")
+    except ImportError:  # a finder of this environment keeps it out
+        found = None
     return (
-        find_spec("llvmlite") is not None
+        found is not None
         and sys.implementation.name == "cpython"
         and sys.maxsize > 2**32
         and sys.byteorder == "little"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from functrans.compiler.native.entrywise import Lanes
+from functrans.compiler.native.kinds import Kind
 from functrans.compiler.native.views import View
 from functrans.compiler.native.writer import FunctionWriter
 
@@ -73,21 +74,35 @@ class AccessWriter:
         return self.load_at(access, self.address(access, index), count)
 
     def load_at(self, access: int, base: str, count: int) -> str:
-        """`count` lanes from an address on; the others are zero."""
+        """`count` lanes from an address on."""
         writer, kind = self.writer, self.accesses[access].view.buffer.kind
         vector = f"<{self.width} x {kind.memory}>"
         if count == self.width and self.inner.strides[access] == 1:
             value = writer.op(f"load {vector}, ptr {base}, align {kind.size}")
         else:
-            value = "zeroinitializer"
+            entries = []
             for lane in range(count):
                 pointer = self.lane_address(access, base, lane)
-                entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
-                value = writer.op(
-                    f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}"
-                )
+                entries.append(writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}"))
+            value = self.packed(kind, entries)
         if kind.is_bool:
-            return writer.op(f"trunc {vector} {value} to <{self.width} x i1>")
+            return writer.op(f"icmp ne {vector} {value}, zeroinitializer")  # any byte but 0 is true
+        return value
+
+    def packed(self, kind: Kind, entries: list[str]) -> str:
+        """Entries from memory as a vector.
+
+        Lanes past the end repeat the first. With zeros there, LLVM (22.1, for AVX-512) takes 0 / 0 for 0, and
+        leaves out the selection that keeps such lanes from a sum.
+        """
+        writer, vector = self.writer, f"<{self.width} x {kind.memory}>"
+        value = writer.op(f"insertelement {vector} poison, {kind.memory} {entries[0]}, i32 0")
+        if len(entries) < self.width:
+            value = writer.op(
+                f"shufflevector {vector} {value}, {vector} poison, <{self.width} x i32> zeroinitializer"
+            )
+        for lane, entry in enumerate(entries[1:], 1):
+            value = writer.op(f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}")
         return value
 
     def identity_entries(self, lanes: Lanes, access: int, index: str) -> str:
@@ -131,7 +146,7 @@ class AccessWriter:
             return self.identity_entries(lanes, access, "0")
         entry = writer.op(f"load {kind.memory}, ptr {self.pointers[access]}, align {kind.size}")
         if kind.is_bool:
-            entry = writer.op(f"trunc i8 {entry} to i1")
+            entry = writer.op(f"icmp ne i8 {entry}, 0")
         vector = lanes.type(kind)
         first = writer.op(f"insertelement {vector} poison, {kind.register} {entry}, i32 0")
         return writer.op(

@@ -14,7 +14,7 @@ import numpy as np
 from functrans.compiler.generated import Compiled, NativeCall, compile_graph, cost_of
 from functrans.compiler.native.cache import load_code
 from functrans.compiler.native.entry import python_function
-from functrans.compiler.native.kinds import kind_of
+from functrans.compiler.native.kinds import is_python_integer, kind_of
 from functrans.compiler.native.module import Module
 from functrans.compiler.native.plan import Plan, is_native
 from functrans.compiler.subroutines import with_subroutines
@@ -52,9 +52,11 @@ def _in_segments(graph: Graph, native: list[bool]) -> Compiled:
 
 
 def _is_plain(graph: Graph) -> bool:
-    variables = (*graph.inputs, *graph.outputs, *graph.constants)
-    return bool(graph.equations) and all(
-        kind_of(v.spec.dtype) is not None and v.spec.size for v in variables
+    outside = (*graph.inputs, *graph.outputs)
+    return (
+        bool(graph.equations)
+        and all(kind_of(v.spec.dtype) and v.spec.size for v in (*outside, *graph.constants))
+        and not any(is_python_integer(v.spec) for v in outside)
     )
 
 

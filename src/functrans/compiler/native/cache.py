@@ -51,7 +51,11 @@ def _write(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(data).digest() + data)
-        os.replace(file.name, path)
+            try:
+                file.write(hashlib.sha256(data).digest() + data)
+                file.close()
+                os.replace(file.name, path)
+            except OSError:
+                os.unlink(file.name)
     except OSError:
         pass

@@ -84,6 +84,8 @@ class EntryWriter:
         self.releases = releases  # whether other threads may run meanwhile
         self.writer = FunctionWriter()
         self.globals: list[str] = []
+        self.leaves: list[str] = []  # the arguments, out of their containers
+        self.give_up = "failed"  # the block that frees what was made, and returns nothing
 
     def write(self) -> str:
         """The function `entry`, and the global `dims` that it needs."""
@@ -96,25 +98,32 @@ class EntryWriter:
         for k, part in enumerate(self.arguments):
             self._open(part, self._read("%args", 8 * k), pointers)
         arrays = self._make_results(targets, numbers)
-        state = writer.call("ptr", "PyEval_SaveThread", []) if self.releases else ""
+        if self.releases:
+            # Meanwhile, another thread may take an array out of the list or dict that holds it.
+            self._for_leaves("Py_IncRef")
+            state = writer.call("ptr", "PyEval_SaveThread", [])
         failed = writer.op(f"call i32 @body(ptr {pointers}, ptr {targets})")
         if self.releases:
             writer.call("void", "PyEval_RestoreThread", [("ptr", state)])
+            self._for_leaves("Py_DecRef")
         good, bad, memory, places = (writer.label() for _ in range(4))
         writer.branch(writer.op(f"icmp eq i32 {failed}, 0"), good, bad)
         writer.start(bad)
+        writer.branch(writer.op(f"icmp eq i32 {failed}, 1"), memory, places)
+        writer.start(memory)
+        writer.call("ptr", "PyErr_NoMemory", [])
+        writer.jump(self.give_up)
+        writer.start(places)
         for array in arrays:
             if array:
                 writer.call("void", "Py_DecRef", [("ptr", array)])
-        writer.branch(writer.op(f"icmp eq i32 {failed}, 1"), memory, places)
-        writer.start(memory)
-        writer.do(f"ret ptr {writer.call('ptr', 'PyErr_NoMemory', [])}")
-        writer.start(places)
         self._hand_over(1)
         writer.start(good)
         writer.do(f"ret ptr {self._close(self.results, arrays, numbers)}")
         writer.start("slow")
         self._hand_over(0)
+        writer.start("failed")
+        writer.do("ret ptr null")
         body = "\n".join(writer.lines)
         return (
             f"define ptr @entry(ptr %self, ptr %args, i64 %count) noinline optnone {{\n{body}\n}}"
@@ -127,6 +136,10 @@ class EntryWriter:
         function = self._from_context(place)
         arguments = [("ptr", function), ("ptr", "%args"), ("i64", "%count"), ("ptr", "null")]
         self.writer.do(f"ret ptr {self.writer.call('ptr', 'PyObject_Vectorcall', arguments)}")
+
+    def _for_leaves(self, function: str) -> None:
+        for leaf in self.leaves:
+            self.writer.call("void", function, [("ptr", leaf)])
 
     def _read(self, pointer: str, offset: int, kind: str = "ptr") -> str:
         writer = self.writer
@@ -178,6 +191,7 @@ class EntryWriter:
 
     def _check_leaf(self, number: int, value: str, pointers: str) -> None:
         writer, spec = self.writer, self.inputs[number]
+        self.leaves.append(value)
         if not spec.shape and spec.dtype == FLOAT64.dtype:
             # A Python float and np.float64 hold their number at the same place.
             self._require_type(value, float if spec.weak else np.float64)
@@ -223,19 +237,20 @@ class EntryWriter:
             array = writer.op(
                 f"call ptr {empty}(i32 {len(spec.shape)}, ptr @dims{k}, ptr {dtype}, i32 0)"
             )
-            self._give_up_if_null(array, [a for a in arrays if a])
+            self._give_up_if_null(array)
             arrays.append(array)
             writer.do(f"store ptr {self._read(array, _DATA)}, ptr {slot}")
         return arrays
 
-    def _give_up_if_null(self, value: str, made: list[str]) -> None:
+    def _give_up_if_null(self, array: str) -> None:
+        """Go on with one more array to free if something fails, in a block before those so far."""
         writer = self.writer
-        good, bad = writer.label(), writer.label()
-        writer.branch(writer.op(f"icmp ne ptr {value}, null"), good, bad)
-        writer.start(bad)
-        for other in made:
-            writer.call("void", "Py_DecRef", [("ptr", other)])
-        writer.do("ret ptr null")
+        good, release = writer.label(), writer.label()
+        writer.branch(writer.op(f"icmp ne ptr {array}, null"), good, self.give_up)
+        writer.start(release)
+        writer.call("void", "Py_DecRef", [("ptr", array)])
+        writer.jump(self.give_up)
+        self.give_up = release
         writer.start(good)
 
     def _close(self, part: Any, arrays: list[str], numbers: str) -> str:

@@ -125,12 +125,14 @@ class Gatherer:
         if self.standing:
             return self.kernel.load_at(self.access, self._lane(distances, 0), count)
         writer, kind, width = self.kernel.writer, self.kind, self.lanes.width
-        vector, value = f"<{width} x {kind.memory}>", "zeroinitializer"
+        entries = []
         for lane in range(count):
             pointer = self._lane(distances, lane)
-            entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
-            value = writer.op(f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}")
-        return writer.op(f"trunc {vector} {value} to <{width} x i1>") if kind.is_bool else value
+            entries.append(writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}"))
+        value = self.kernel.packed(kind, entries)
+        if kind.is_bool:
+            return writer.op(f"icmp ne <{width} x i8> {value}, zeroinitializer")
+        return value
 
     def store(self, distances: str, count: int, value: str, adds: bool) -> None:
         """Put values, or add them, one after the other: a place may be named more than once."""

@@ -45,6 +45,11 @@ def kind_of(dtype: np.dtype[Any]) -> Kind | None:
     return _KINDS.get(dtype) if dtype.isnative else None
 
 
+def is_python_integer(spec: ArraySpec) -> bool:
+    """Whether a number is an integer of Python, which has no end."""
+    return spec.weak and spec.dtype.kind == "i"
+
+
 def common_kind(specs: list[ArraySpec]) -> Kind | None:
     """What NumPy converts operands to before it compares or combines them."""
     parts = [spec.dtype.type(0).item() if spec.weak else spec.dtype for spec in specs]

@@ -70,6 +70,9 @@ class KernelWriter(AccessWriter):
         self.inner = self.loops[-1]
         self.width = self._lanes(vector_bytes)
         self.fills: list[tuple[int, Any]] = []  # accesses that are filled with a number before
+        # Where sums over several loops keep what their rounding has lost, so that they are as exact as
+        # NumPy's, which adds up all in pairs.
+        self.lost: dict[int, str] = {}
 
     def _lanes(self, vector_bytes: int) -> int:
         sizes = [access.view.buffer.kind.size for access in self.accesses]
@@ -128,8 +131,12 @@ class KernelWriter(AccessWriter):
 
     @property
     def totals(self) -> list[int]:
-        """The items that reduce all of the one loop."""
-        return [k for k, i in enumerate(self.items) if i.action == "reduce" and self.is_total]
+        """The items that reduce all of the one loop; along an axis of length 1 there is nothing to add."""
+        return [
+            k
+            for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True))
+            if self.is_total and item.action == "reduce" and self.reduces_inside(target)
+        ]
 
     @property
     def round(self) -> int:
@@ -155,6 +162,9 @@ class KernelWriter(AccessWriter):
                 name = item.equation.primitive.name if item.equation else "sum"
                 self.fills.append((target, identity(name, self.accesses[target].view.buffer.kind)))
         self.writer.start("entry")
+        for depth in range(len(self.loops) - 1):
+            for k in self._begun_at(depth):
+                self.lost[k] = self.writer.op(f"alloca {self._kind(k).memory}")
         self._nest(0)
         self.writer.do("ret void")
         return "\n".join(self.writer.lines)
@@ -165,6 +175,18 @@ class KernelWriter(AccessWriter):
         return self.reduces_inside(target) and all(
             loop.strides[target] or loop.length == 1 for loop in outer
         )
+
+    def _begun_at(self, depth: int) -> list[int]:
+        """The sums of which this loop and all inside make one entry."""
+        return [
+            k
+            for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True))
+            if item.action == "reduce"
+            and self._compensates(k)
+            and self.reduces_inside(target)
+            and not any(loop.strides[target] for loop in self.loops[depth:])
+            and (not depth or self.loops[depth - 1].strides[target])
+        ]
 
     def _nest(self, depth: int) -> None:
         if depth == len(self.loops) - 1:
@@ -220,6 +242,9 @@ class KernelWriter(AccessWriter):
     def _loop(self, depth: int, body: Callable[[], None]) -> None:
         """One loop of the nest around a body; in it all pointers are moved along."""
         writer, loop = self.writer, self.loops[depth]
+        sums = self._begun_at(depth)
+        for k in sums:
+            writer.do(f"store {self._kind(k).memory} 0.0, ptr {self.lost[k]}")
         start, stop = ("%lo", "%hi") if depth == 0 else ("0", str(loop.length))
         before, head, done = writer.block, writer.label(), writer.label()
         index, following = writer.fresh(), writer.fresh()
@@ -240,6 +265,11 @@ class KernelWriter(AccessWriter):
         )
         writer.branch(more, head, done)
         writer.start(done)
+        for k in sums:
+            memory, target = self._kind(k).memory, self.pointers[self.targets[k]]
+            parts = [writer.op(f"load {memory}, ptr {p}") for p in (target, self.lost[k])]
+            total = writer.op(f"fadd {memory} {', '.join(parts)}")
+            writer.do(f"store {memory} {total}, ptr {target}")
 
     # The innermost loop: whole vectors, then what is left.
 
@@ -556,7 +586,12 @@ class KernelWriter(AccessWriter):
                 writer.op(f"insertelement {one.type(kind)} poison, {kind.register} {v}, i32 0")
                 for v in (old, value)
             ]
-            new = self.combine(one, k, *packed)
+            if k in self.lost:
+                lost = writer.op(f"load {one.type(kind)}, ptr {self.lost[k]}, align {kind.size}")
+                new, lost = self._add_exactly(one, kind, packed[0], lost, packed[1])
+                writer.do(f"store {one.type(kind)} {lost}, ptr {self.lost[k]}, align {kind.size}")
+            else:
+                new = self.combine(one, k, *packed)
             value = writer.op(f"extractelement {one.type(kind)} {new}, i32 0")
         if kind.is_bool:
             value = writer.op(f"zext i1 {value} to i8")

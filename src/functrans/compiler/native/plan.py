@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ import numpy as np
 from functrans.compiler.native import mathematics
 from functrans.compiler.native.entrywise import operand_kinds
 from functrans.compiler.native.gathers import Place, layout
-from functrans.compiler.native.kinds import kind_of
+from functrans.compiler.native.kinds import Kind, is_python_integer, kind_of
 from functrans.compiler.native.products import (
     Product,
     arranged,
@@ -45,19 +45,20 @@ from functrans.graph.graph import Equation, Graph, Variable
 from functrans.ops import elementwise, reduction
 from functrans.ops.indexing import ARRAY
 
+_ARRAYS = 40  # of one kernel
 REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "any", "all"})
 _VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "index"})
 _WRITERS = frozenset({"concatenate", "scatter", "scatter_sum", "update"})
 
 
-def is_native(equation: Equation, constants: Container[Variable] = ()) -> bool:
+def is_native(equation: Equation, constants: Mapping[Variable, Any]) -> bool:
     """Whether an equation can be a part of native code."""
     primitive = equation.primitive
     if primitive.outputs or not (is_ours(primitive) or _is_scipys(primitive)):
         return False
     variables = (*equation.inputs, *equation.outputs)
-    if any(v.spec.weak and v.spec.dtype.kind == "i" and v not in constants for v in variables):
-        return False  # Python's integers have no end
+    if any(is_python_integer(v.spec) and v not in constants for v in variables):
+        return False
     if any(not v.spec.size or kind_of(v.spec.dtype) is None for v in variables):
         return False
     name = equation.primitive.name
@@ -73,15 +74,28 @@ def is_native(equation: Equation, constants: Container[Variable] = ()) -> bool:
         kind = kind_of(equation.outputs[0].spec.dtype)
         return kind is not None and (not kind.is_bool or name in ("any", "all"))
     if name == "matmul":
-        kinds = {v.spec.dtype for v in variables}
+        dtypes = {v.spec.dtype for v in variables}
         kind = kind_of(equation.outputs[0].spec.dtype)
-        if len(kinds) != 1 or kind is None or not kind.is_float:
+        if len(dtypes) != 1 or kind is None or not kind.is_float:
             return False
         left, right = (v.spec.shape for v in equation.inputs)
         rows = left[-2] if len(left) > 1 else 1
         columns = right[-1] if len(right) > 1 else 1
         return is_loop(rows, left[-1], columns, kind.size) or find_blas() is not None
-    return operand_kinds(equation) is not None
+    kinds = operand_kinds(equation)
+    return kinds is not None and all(
+        _fits(constants[v], kind)
+        for v, kind in zip(equation.inputs, kinds, strict=True)
+        if is_python_integer(v.spec)
+    )
+
+
+def _fits(number: int, kind: Kind) -> bool:
+    """Whether a kind holds a Python integer; NumPy compares with larger ones, too."""
+    if kind.is_float or kind.is_bool:
+        return True
+    bounds = np.iinfo(kind.dtype)
+    return bool(bounds.min <= number <= bounds.max)
 
 
 def _is_scipys(primitive: Any) -> bool:
@@ -168,7 +182,7 @@ class Plan:
             view = self._whole("identity", -1, variable)
             offset, view.buffer.scale = diagonal
             return Value(-1, view=view._replace(strides=(1, -1), offset=offset))
-        self.constants.append(np.ascontiguousarray(value))
+        self.constants.append(np.require(value, requirements=("C", "A")))
         return Value(-1, view=self._whole("constant", len(self.constants) - 1, variable))
 
     def _wanted_orders(self) -> dict[Variable, tuple[int, ...]]:
@@ -211,12 +225,20 @@ class Plan:
         """The first kernel of this shape that is not before `earliest`, and its number."""
         numbers = self._kernels.setdefault(shape, [])
         place = bisect_left(numbers, earliest)
+        while place < len(numbers) and self._is_full(numbers[place]):
+            place += 1
         if place == len(numbers):
             numbers.append(len(self.steps))
             self.steps.append(Kernel(shape))
         step = self.steps[numbers[place]]
         assert isinstance(step, Kernel)
         return step, numbers[place]
+
+    def _is_full(self, number: int) -> bool:
+        """Whether a kernel has so many arrays that LLVM would take long to find registers for them."""
+        step = self.steps[number]
+        assert isinstance(step, Kernel)
+        return len(step.loads) + sum(item.view is not None for item in step.items) >= _ARRAYS
 
     def _earliest(self, variables: tuple[Variable, ...], shape: tuple[int, ...]) -> int:
         """The first step in which an operation over `shape` can see these values."""

@@ -22,7 +22,7 @@ def thread_count() -> int:
     if os.name != "posix":
         return 1
     wanted = os.environ.get("FUNCTRANS_NUM_THREADS", "")
-    if wanted.isdigit() and int(wanted):
+    if wanted.isdecimal() and int(wanted):
         return min(int(wanted), 64)
     available = getattr(os, "sched_getaffinity", None)
     return min(len(available(0)) if available else os.cpu_count() or 1, 64)
