@@ -193,6 +193,20 @@ def test_assignment_inside_a_transform():
     close(grad(f)(torch.tensor([3.0, 5.0])), [12.0, 8.0])
 
 
+def test_no_grad_inside_and_around_a_transform():
+    def f(x):
+        with torch.no_grad():
+            c = x**2
+        return (x * 3 - c).sum()
+
+    close(grad(f)(torch.tensor([5.0])), [3.0])
+    with torch.no_grad():  # around it: grad is asked for all the same
+        close(grad(lambda x: (x**2).sum())(torch.tensor([5.0])), [10.0])
+        assert not torch.ones(1, requires_grad=True).mul(2).requires_grad
+    inner = lambda x: grad(lambda y: (y**3).sum())(x).sum()
+    close(grad(inner)(torch.tensor([2.0])), [12.0])
+
+
 def test_detach_inside_a_transform():
     close(grad(lambda x: (x * x.detach()).sum())(torch.tensor([3.0])), [3.0])
 

@@ -51,6 +51,7 @@ class Mode(threading.local):
     """What holds in this thread."""
 
     enabled = True  # whether operations are recorded
+    silenced = 0  # if not, reverse mode is off as well for transforms up to this level
     inference = False  # whether new tensors are inference tensors
     autocast: Any = None  # the dtype of matrix products, while autocast is on
     observers: tuple[Callable[[Record], None], ...] = ()  # they see every new record
@@ -292,4 +293,7 @@ def lowered(value: Any) -> tuple[Any, Any]:
     value = as_constant(value)
     if type(value) in PYTHON_SCALARS:
         value = np.asarray(value)[()]
+    elif not MODE.enabled:  # no_grad inside a function that is differentiated: a constant to it
+        while type(value) is TapeTracer and LEVEL < value.interpreter.level <= MODE.silenced:
+            value = value.value
     return value, None

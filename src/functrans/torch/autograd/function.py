@@ -136,7 +136,8 @@ class Function:
         tracked = [isinstance(arg, Tensor) and arg.record is not None for arg in args]
         recording = MODE.enabled and any(tracked)
         context = Context(tuple(flag and recording for flag in tracked))
-        out = _forward(cls, context, args)
+        with no_grad():
+            out = _forward(cls, context, args)
         if not recording:
             return out
         places = [k for k, flag in enumerate(tracked) if flag]
@@ -176,12 +177,11 @@ class Function:
 
 
 def _forward(cls: Any, context: Context, args: tuple[Any, ...]) -> Any:
-    with no_grad():
-        if cls.setup_context is Function.setup_context:
-            return cls.forward(context, *args)
-        out = cls.forward(*args)
-        cls.setup_context(context, args, out)
-        return out
+    if cls.setup_context is Function.setup_context:
+        return cls.forward(context, *args)
+    out = cls.forward(*args)
+    cls.setup_context(context, args, out)
+    return out
 
 
 def _gradients(cls: Any, context: Context, count: int, grads: list[Any]) -> tuple[Any, ...]:

@@ -7,14 +7,25 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Self
 
+from functrans.core.dispatch import running_interpreters
 from functrans.torch.tape import MODE
+
+
+def _now() -> tuple[bool, bool, int]:
+    return MODE.enabled, MODE.inference, MODE.silenced
+
+
+def _silence_running() -> None:
+    """The mode holds for transforms that are running by now, and not for those that begin inside."""
+    running = running_interpreters()
+    MODE.silenced = running[-1].level if running else 0
 
 
 class _Switch:
     """A context manager and decorator, for functions and generators, that sets the grad mode."""
 
     def __init__(self) -> None:
-        self._before: list[tuple[bool, bool]] = []
+        self._before: list[tuple[bool, bool, int]] = []
 
     def _set(self) -> None:
         raise NotImplementedError
@@ -24,11 +35,12 @@ class _Switch:
         return type(self)()
 
     def __enter__(self) -> None:
-        self._before.append((MODE.enabled, MODE.inference))
+        self._before.append(_now())
         self._set()
+        _silence_running()
 
     def __exit__(self, *exc_info: Any) -> None:
-        MODE.enabled, MODE.inference = self._before.pop()
+        MODE.enabled, MODE.inference, MODE.silenced = self._before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isgeneratorfunction(function):
@@ -124,21 +136,23 @@ class set_grad_enabled(_Switch):
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self.mode = bool(mode)
-        self._first: Any = (MODE.enabled, MODE.inference)
+        self._first: Any = _now()
         MODE.enabled = self.mode
+        _silence_running()
 
     def _again(self) -> Self:
         return type(self)(self.mode)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        MODE.enabled, MODE.inference = self._first
+        MODE.enabled, MODE.inference, MODE.silenced = self._first
         return super().__call__(function)
 
     def __enter__(self) -> None:
         # What was before it was made; on a second entry, what is now.
-        self._before.append(self._first or (MODE.enabled, MODE.inference))
+        self._before.append(self._first or _now())
         self._first = None
         self._set()
+        _silence_running()
 
     def _set(self) -> None:
         MODE.enabled = self.mode
