@@ -5,10 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
+from peer import pytorch
 
 import functrans.torch as ours
 
-theirs = pytest.importorskip("torch")
+theirs = pytorch()
 pytestmark = pytest.mark.peers
 
 SHAPES = {"scalar": (), "vector": (3,), "matrix": (2, 3), "cube": (2, 3, 4)}

@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from peer import pytorch
 
 import functrans.torch as ours
 
-theirs = pytest.importorskip("torch")
+theirs = pytorch()
 pytestmark = pytest.mark.peers
 
 STEPS = 50

@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from functrans.core.dispatch import Tracer
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.torch import changes, views
@@ -213,8 +215,6 @@ def _gradients(cls: Any, context: Context, count: int, grads: list[Any]) -> tupl
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
-    import numpy as np
-
     return np.zeros(shape, dtype)[()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,6 @@ def _reduced(loss: Tensor, reduction: str, name: str) -> Tensor:
 
 def _check_shapes(input: Tensor, target: Tensor) -> None:
     if input.shape != target.shape:
-        import warnings
-
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}). This will likely lead to incorrect results due to broadcasting. Please "

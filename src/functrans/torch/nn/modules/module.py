@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
+from functrans.torch import dtypes
 from functrans.torch.autograd.modes import no_grad
 from functrans.torch.autograd.nodes import Handle, add_hook, new_table
 from functrans.torch.errors import TensorError, TensorTypeError
@@ -278,18 +279,12 @@ class Module:
         return self
 
     def float(self) -> Self:
-        from functrans.torch import dtypes
-
         return self.to(dtypes.float32)
 
     def double(self) -> Self:
-        from functrans.torch import dtypes
-
         return self.to(dtypes.float64)
 
     def half(self) -> Self:
-        from functrans.torch import dtypes
-
         return self.to(dtypes.float16)
 
     def cpu(self) -> Self:
