@@ -515,6 +515,37 @@ def test_linear_algebra_and_its_kin(expression):
     compare(expression, [matrix], "float64", printed=False)
 
 
+COMPLEX = """
+(x * x).abs().sum()
+(x**2 + x.conj() * x.exp()).real.sum()
+(x.sin() / (x + 3)).imag.sum()
+(x @ x.mH).abs().sum()
+T.fft.fft(x).abs().sum()
+x.angle().sum()
+T.linalg.inv(x + 2 * T.eye(2)).abs().sum()
+(x * x.detach()).imag.sum()
+"""
+
+
+@pytest.mark.parametrize("expression", COMPLEX.strip().splitlines())
+def test_complex_gradients(expression):
+    def run(torch):
+        values = numbers((2, 2), 1) + 1j * numbers((2, 2), 2)
+        x = torch.tensor(values.tolist(), dtype=torch.complex128, requires_grad=True)
+        seen = []
+        y = x * (1 + 2j)
+        y.register_hook(lambda g: seen.append(g.detach().numpy()))
+        y.grad_fn.register_prehook(lambda gs: seen.append(gs[0].detach().numpy()))
+        out = eval(expression, {"T": torch, "x": y})
+        out.backward()
+        w = torch.tensor(values.tolist(), dtype=torch.complex128, requires_grad=True)
+        (w * w).backward(torch.tensor((values * 1j).tolist(), dtype=torch.complex128))
+        return [x.grad.numpy(), w.grad.numpy(), *seen]
+
+    for a, b in zip(run(theirs), run(ours), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-12)
+
+
 # Second derivatives: the gradient of a weighted sum of gradients.
 
 

@@ -49,7 +49,7 @@ def _seeds(outputs: tuple[Tensor, ...], gradients: tuple[Any, ...], create: bool
                 f" Mismatch in dtype: grad_output[{k}] has a dtype of {gradient.dtype} and output[{k}]"
                 f" has a dtype of {out.dtype}."
             )
-        face = gradient.lift() if create else gradient.value
+        face = engine.turned(gradient.lift() if create else gradient.value)
         seeds.append(face if face.dtype == out.value.dtype else face.astype(out.value.dtype))
     for k, out in enumerate(outputs):
         if out.record is None:
@@ -132,7 +132,7 @@ def _accumulate(
     likes = [tensor.value for _, tensor in chosen]
     values = own_all(cotangents, keys, likes, set(map(id, seeds)))
     for (record, tensor), value in zip(chosen, values, strict=True):
-        gradient = lower(value)
+        gradient = lower(engine.turned(value))
         if len(record) == 1:
             before, MODE.enabled = MODE.enabled, create
             try:
@@ -203,9 +203,9 @@ def grad(
             if missing and not materialize_grads:
                 results.append(None)
             elif len(record) == 1:
-                results.append(engine.run_tensor_hooks(record, lower(value)))
+                results.append(engine.run_tensor_hooks(record, lower(engine.turned(value))))
             else:
-                results.append(lower(value))
+                results.append(lower(engine.turned(value)))
         return tuple(results)
 
     if not is_grads_batched:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate, settled
-from functrans.core.shapes import fit
+from functrans.core.shapes import dtype_of, fit
 from functrans.interpreters.tape import Share, sweep
 from functrans.torch import changes, dtypes
 from functrans.torch.autograd.nodes import FREED, freed, name_of
@@ -38,6 +38,16 @@ class Watch:
     """Who measures pullbacks: watch(name, pull) is what runs in place of pull."""
 
     profiler: Any = None
+
+
+def turned(value: Any) -> Any:
+    """A gradient as a cotangent, and back.
+
+    For u of z = x + iy PyTorch's gradient is du/dx + i du/dy, and the sweep's is the conjugate.
+    """
+    if value is None or dtype_of(value).kind != "c":
+        return value
+    return np.conj(value)
 
 
 def collect(roots: list[Any]) -> tuple[list[Any], dict[int, Any]]:
@@ -123,8 +133,8 @@ def run(
             sweep(copies, cotangents)
             for record in targets or ():
                 if record[0] not in captured and record[0] in cotangents and len(record) > 1:
-                    value = lower(settled(cotangents[record[0]]))
-                    cotangents[record[0]] = run_tensor_hooks(record, value).lift()
+                    value = turned(settled(cotangents[record[0]]))
+                    cotangents[record[0]] = turned(run_tensor_hooks(record, lower(value)).lift())
     finally:
         MODE.enabled = before
     for context in contexts:
@@ -228,15 +238,14 @@ def _observed(
 
     def observed(g: Any, saved: Any) -> Any:
         if hooks is not None and (hooks.tensor or hooks.keeper is not None):
-            g = run_tensor_hooks(record, lower(g)).lift()
+            g = turned(run_tensor_hooks(record, lower(turned(g))).lift())
         if captured is not None:
             captured[record[0]] = g
         outputs = (g,) if not isinstance(g, list) else tuple(g)
         for hook in list(hooks.before.values()) if hooks is not None else ():
-            replaced = hook(tuple(None if each is None else lower(each) for each in outputs))
+            replaced = hook(_shown(outputs))
             if replaced is not None:
-                changed = replaced if isinstance(replaced, tuple) else (replaced,)
-                outputs = tuple(None if each is None else each.lift() for each in changed)
+                outputs = _taken(replaced)
                 g = outputs[0] if not isinstance(g, list) else list(outputs)
         result = pull(g, saved)
         if (hooks is not None and hooks.after) or Anomaly.enabled:
@@ -267,14 +276,21 @@ def _after(record: Any, parts: tuple[Any, ...], outputs: tuple[Any, ...]) -> tup
                     f"Function '{name_of(record)}' returned nan values in its {k}th output."
                 )
     for hook in list(record.hooks.after.values()) if record.hooks is not None else ():
-        replaced = hook(
-            tuple(None if part is None else lower(part) for part in parts),
-            tuple(None if each is None else lower(each) for each in outputs),
-        )
+        replaced = hook(_shown(parts), _shown(outputs))
         if replaced is not None:
-            changed = replaced if isinstance(replaced, tuple) else (replaced,)
-            parts = tuple(None if each is None else each.lift() for each in changed)
+            parts = _taken(replaced)
     return parts
+
+
+def _shown(cotangents: Any) -> tuple[Any, ...]:
+    """Cotangents as the gradients that a hook sees."""
+    return tuple(None if each is None else lower(turned(each)) for each in cotangents)
+
+
+def _taken(gradients: Any) -> tuple[Any, ...]:
+    """What a hook returned, as cotangents."""
+    given = gradients if isinstance(gradients, tuple) else (gradients,)
+    return tuple(None if each is None else turned(each.lift()) for each in given)
 
 
 def _show_forward(record: Any) -> None:

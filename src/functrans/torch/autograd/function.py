@@ -12,6 +12,7 @@ import numpy as np
 from functrans.core.dispatch import Tracer
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.torch import changes, views
+from functrans.torch.autograd.engine import turned
 from functrans.torch.autograd.modes import no_grad
 from functrans.torch.autograd.nodes import FREED
 from functrans.torch.errors import TensorError, TensorTypeError
@@ -219,7 +220,7 @@ def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _pull(cls: Any, count: int, places: list[int], g: Any, context: Context) -> Any:
-    grads = [None if each is None else lower(each) for each in (g if isinstance(g, list) else [g])]
+    grads = [lower(turned(each)) for each in (g if isinstance(g, list) else [g])]
     given = _gradients(cls, context, count, grads)
     wanted: list[Any] = []
     for k in places:
@@ -227,7 +228,7 @@ def _pull(cls: Any, count: int, places: list[int], g: Any, context: Context) -> 
         if each is None:
             wanted.append(None)
             continue
-        wanted.append(each.lift() if MODE.enabled else each.value)
+        wanted.append(turned(each.lift() if MODE.enabled else each.value))
     return tuple(wanted) if len(wanted) > 1 else wanted[0]
 
 
