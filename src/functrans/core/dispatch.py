@@ -24,7 +24,8 @@ class _Running(threading.local):
 
 
 _running = _Running()
-_next_level = count(1).__next__
+ALWAYS_ON = 1  # the level of the tape behind tensors, below every transform
+_next_level = count(ALWAYS_ON + 1).__next__
 _everywhere: dict[int, bool] = {}  # the levels at work in any thread
 
 

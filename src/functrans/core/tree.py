@@ -180,6 +180,25 @@ def register(
     return cls
 
 
+_boxes: set[type] = set()
+
+
+def register_box(cls: _Class, unwrap: Callable[[Any], Any], wrap: Callable[[Any], Any]) -> _Class:
+    """Make a class a container of one array that counts as an array itself: `wrap(unwrap(obj))`."""
+    _boxes.add(cls)
+    return register(
+        cls, lambda box: ((unwrap(box),), None), lambda _, children: wrap(next(iter(children)))
+    )
+
+
+def unboxed(value: Any) -> tuple[Any, TreeDef | None]:
+    """The array in a box, and the structure to put it back; any other value as it is, and None."""
+    if type(value) not in _boxes:
+        return value, None
+    (array,), box = flatten(value)
+    return array, box
+
+
 def register_dataclass(cls: _Class, meta_fields: Iterable[str] = ()) -> _Class:
     """Make a dataclass a container of its fields, except those named in `meta_fields`.
 

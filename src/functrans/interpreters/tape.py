@@ -34,7 +34,7 @@ from functrans.core.tracer import ConcreteTracer
 
 Record = tuple[Any, ...]
 
-_next_key = count().__next__
+next_key = count().__next__
 _float64 = np.float64
 _FLOAT64 = np.dtype(float)
 _ndarray = np.ndarray
@@ -83,7 +83,7 @@ class Tape(Interpreter):
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""
         return TapeTracer(
-            self, value if type(value) is _ndarray else captured(value), (_next_key(),)
+            self, value if type(value) is _ndarray else captured(value), (next_key(),)
         )
 
     def process1(self, primitive: Any, x: Any) -> Any:
@@ -100,8 +100,8 @@ class Tape(Interpreter):
         if type(value) is _ndarray and type(out) is _ndarray and value.dtype is out.dtype:
             fits = None
         else:
-            fits = _fit_of(value, out, primitive.broadcasts)
-        record = (_next_key(), pull, saved, fits, x.record)
+            fits = fit_of(value, out, primitive.broadcasts)
+        record = (next_key(), pull, saved, fits, x.record)
         self.append(record)
         return TapeTracer(self, out, record)
 
@@ -139,16 +139,16 @@ class Tape(Interpreter):
             ):
                 fits = None  # the common case, without the calls
             else:
-                x_fit = _fit_of(x_value, out, broadcasts)
-                y_fit = _fit_of(y_value, out, broadcasts)
+                x_fit = fit_of(x_value, out, broadcasts)
+                y_fit = fit_of(y_value, out, broadcasts)
                 fits = None if x_fit is None and y_fit is None else (x_fit, y_fit)
-            record: Record = (_next_key(), pull, saved, fits, x.record, y.record)
+            record: Record = (next_key(), pull, saved, fits, x.record, y.record)
         elif mask == 1:
-            fits = _fit_of(x_value, out, broadcasts)
-            record = (_next_key(), pull, saved, fits, x.record)
+            fits = fit_of(x_value, out, broadcasts)
+            record = (next_key(), pull, saved, fits, x.record)
         else:
-            fits = _fit_of(y_value, out, broadcasts)
-            record = (_next_key(), pull, saved, fits, y.record)
+            fits = fit_of(y_value, out, broadcasts)
+            record = (next_key(), pull, saved, fits, y.record)
         self.append(record)
         return TapeTracer(self, out, record)
 
@@ -186,12 +186,12 @@ class Tape(Interpreter):
             return self._outputs(out, pull, saved, ours, parents)
         broadcasts = primitive.broadcasts
         if len(ours) == 1:
-            fits = _fit_of(ours[0], out, broadcasts)
+            fits = fit_of(ours[0], out, broadcasts)
         else:
-            fits = [_fit_of(value, out, broadcasts) for value in ours]
+            fits = [fit_of(value, out, broadcasts) for value in ours]
             if fits.count(None) == len(fits):
                 fits = None
-        record = (_next_key(), pull, saved, fits, *parents)
+        record = (next_key(), pull, saved, fits, *parents)
         self.append(record)
         return TapeTracer(self, out, record)
 
@@ -212,19 +212,19 @@ class Tape(Interpreter):
         if rule is None:
             return self._constant(out)
         pull, saved = rule
-        record = (_next_key(), pull, saved, _fit_of(value, out, primitive.broadcasts), x.record)
+        record = (next_key(), pull, saved, fit_of(value, out, primitive.broadcasts), x.record)
         self.append(record)
         return TapeTracer(self, out, record)
 
     def _outputs(self, out: Any, pull: Any, saved: Any, ours: list[Any], parents: Any) -> Any:
         """The results of an operation with several: each hands its cotangent on to the operation."""
         fits: Any = [(shape_of(value), dtype_of(value)) for value in ours]
-        operation = (_next_key(), pull, saved, fits if len(fits) > 1 else fits[0], *parents)
+        operation = (next_key(), pull, saved, fits if len(fits) > 1 else fits[0], *parents)
         self.append(operation)
         results = []
         for k, value in enumerate(out):
             if dtype_of(value).kind in "fc":
-                record = (_next_key(), _Share, (k, len(out)), None, operation)
+                record = (next_key(), Share, (k, len(out)), None, operation)
                 self.append(record)
                 value = TapeTracer(self, value, record)
             results.append(value)
@@ -246,11 +246,11 @@ def _refuse(transform: str, function: Any, record: Record) -> Any:
     raise escape_error(transform, function)
 
 
-class _Share:
+class Share:
     """In place of `pull` in the record of one result of an operation that has several."""
 
 
-def _fit_of(value: Any, out: Any, broadcasts: bool) -> Any:
+def fit_of(value: Any, out: Any, broadcasts: bool) -> Any:
     """How to turn a cotangent like `out` into one like `value`: None, or (shape, dtype)."""
     kind = type(value)
     if kind is _ndarray:
@@ -291,7 +291,7 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
             g = g.settle()
         if len(record) == 5:
             _, pull, saved, fits, parent = record
-            if pull is _Share:
+            if pull is Share:
                 _share(cotangents, parent[0], g, *saved)
                 continue
             cotangent = pull(g, saved)
@@ -322,4 +322,5 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
 def _share(cotangents: dict[int, Any], key: int, g: Any, place: int, length: int) -> None:
     """Hand an operation with several results the cotangent of one; it gets them as a list."""
     slot = cotangents.setdefault(key, [None] * length)
-    slot[place] = g
+    # A tape of tensors may hold two records of one result: that of the tensor, and a saved one.
+    slot[place] = g if slot[place] is None else slot[place] + g

@@ -70,6 +70,7 @@ def _matmul_pull_both(g: Any, saved: Any) -> Any:
     return _matmul_back_to_x(g, x.shape, y), _matmul_back_to_y(g, x, y.shape)
 
 
+_matmul_pull_both.needs = ("x", "y")  # type: ignore[attr-defined]
 _matmul_rules = (
     None,
     (lambda out, x, y: (x.shape, kept(y)), lambda g, saved: _matmul_back_to_x(g, *saved)),

@@ -12,7 +12,7 @@ again, so rules can be transformed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
 
@@ -153,13 +153,20 @@ def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, R
         else:
             terms.append({None: "None", 1: "g", -1: "-g"}[partial])
     result = terms[0] if len(terms) == 1 else f"({', '.join(terms)},)"
-    pull = _with_functions(f"lambda g, s: {result}", functions)
+    pull: Any = _with_functions(f"lambda g, s: {result}", functions)
+    pull.needs = tuple(needed)
+    return saver(pull.needs, len(partials), foreign), pull
+
+
+def saver(needed: tuple[str, ...], arity: int, foreign: Collection[str] = ()) -> Rule | None:
+    """save(out, *args) for the values of these names; those that are `foreign` by `kept`."""
     if not needed:
-        return None, pull
-    slots = ", ".join(_NAMES[: len(partials) + 1])
+        return None
+    slots = ", ".join(_NAMES[: arity + 1])
     values = [f"kept({name})" if name in foreign else name for name in needed]
-    saved = values[0] if bare else f"({', '.join(values)},)"
-    return _compiled(f"lambda kept: lambda {slots}: {saved}")(kept), pull
+    saved = values[0] if len(values) == 1 else f"({', '.join(values)},)"
+    function: Rule = _compiled(f"lambda kept: lambda {slots}: {saved}")(kept)
+    return function
 
 
 def vjp_from_rules(primitive: Primitive) -> Rule:

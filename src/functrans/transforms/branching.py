@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core import errors
+from functrans.core import errors, tree
 from functrans.core.dispatch import concrete
 from functrans.core.evaluate import compute
 from functrans.core.primitive import HigherOrder
@@ -62,6 +62,7 @@ def cond(
     check_callable(false_fn, "cond")
     if type(pred) is bool or type(pred) is np.bool_:
         return (true_fn if pred else false_fn)(*operands)
+    pred, _ = tree.unboxed(pred)
     _check_scalar(pred, "cond: the predicate")
     return _choose(np.not_equal(pred, 0), (false_fn, true_fn), operands, "cond")
 
@@ -86,6 +87,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         check_callable(branch, "switch")
     if type(index) is int:
         return branches[min(max(index, 0), len(branches) - 1)](*operands)
+    index, _ = tree.unboxed(index)
     _check_scalar(index, "switch: the index")
     if dtype_of(index).kind not in "iub":
         raise errors.InputTypeError(

@@ -147,6 +147,9 @@ def _differentiate(
         out, aux = _split_aux(out, f)
         aux = _without_tape(aux, tape)
     cotangents: dict[int, Any] = {}
+    box = None
+    if type(out) is not TapeTracer:
+        out, box = tree.unboxed(out)
     value = out
     if type(out) is TapeTracer and out.interpreter is tape:
         value = out.value
@@ -161,6 +164,8 @@ def _differentiate(
     found = iter(own_all(cotangents, keys, likes, set()))
 
     gradients = [_replaced(args[position], found) for position in positions]
+    if box is not None:
+        value = tree.unflatten(box, [value])
     return value, gradients[0] if isinstance(argnums, int) else tuple(gradients), aux
 
 

@@ -190,10 +190,12 @@ def jacfwd(
 
         rows = vmap(push, out_axes=-1, axis_size=inputs, chunk_size=rows_at_a_time)(*_basis(leaves))
         _check_complex(leaves, tree.leaves(rows), "jacfwd", holomorphic)
-        split = tree.map(
-            lambda stack: _split_rows(stack, leaves, structure, len(shape_of(stack)) - 1), rows
+        stacks, outer = tree.flatten(rows)
+        parts = [_split_rows(s, leaves, structure, len(shape_of(s)) - 1) for s in stacks]
+        # With one int as argnums there is no tuple of arguments.
+        result = tree.unflatten(
+            outer, [part[0] for part in parts] if isinstance(argnums, int) else parts
         )
-        result = _per_argument(split, rows, argnums)
         return (result, aux[0]) if has_aux else result
 
     return named_like(f, "jacfwd")(jacobian)
@@ -201,15 +203,6 @@ def jacfwd(
 
 def _zeros_like(leaf: Any) -> Any:
     return np.zeros(shape_of(leaf), dtype_of(leaf))[()]
-
-
-def _per_argument(split: Any, like: Any, argnums: Any) -> Any:
-    """Drop the tuple of arguments when argnums is one int."""
-    if not isinstance(argnums, int):
-        return split
-    structure = tree.structure(like)
-    parts = structure.flatten_up_to(split)
-    return tree.unflatten(structure, [part[0] for part in parts])
 
 
 def jacrev(

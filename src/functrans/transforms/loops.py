@@ -105,6 +105,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
 
 
 def _truth(value: Any, cond: Callable[..., Any]) -> Any:
+    value, _ = tree.unboxed(value)
     if not tree.is_array(value) or shape_of(value) != ():
         found = described(value) if tree.is_array(value) else type(value).__name__
         raise errors.CarryError(

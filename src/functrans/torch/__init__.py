@@ -1,0 +1,99 @@
+"""PyTorch's names over functrans: `import functrans.torch as torch`.
+
+A `Tensor` is a value and its record on a tape that is always on, so `.backward()` runs the same rules
+and the same sweep as `functrans.grad`; and functrans' transforms take tensors.
+
+Examples
+--------
+>>> import functrans.torch as torch
+>>> x = torch.tensor(1.0, requires_grad=True)
+>>> y = (3 * x + 2) ** 2
+>>> y.backward()
+>>> x.grad
+tensor(30.)
+"""
+
+import warnings as _warnings
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+# NumPy's functions on the faces of tensors are answered by the surface.
+import functrans.surface as _surface
+from functrans.torch import amp as amp
+from functrans.torch import autograd as autograd
+from functrans.torch import creation as _creation
+from functrans.torch import dtypes as _dtypes
+from functrans.torch import errors as errors
+from functrans.torch import fft as fft
+from functrans.torch import func as func
+from functrans.torch import in_place as _in_place
+from functrans.torch import indexing as _indexing
+from functrans.torch import linalg as linalg
+from functrans.torch import nn as nn
+from functrans.torch import optim as optim
+from functrans.torch import pointwise as _pointwise
+from functrans.torch import printing as _printing
+from functrans.torch import products as _products
+from functrans.torch import profiler as profiler
+from functrans.torch import random as random
+from functrans.torch import reducing as _reducing
+from functrans.torch import serialization as _serialization
+from functrans.torch import shaping as _shaping
+from functrans.torch import special as special
+from functrans.torch import statistics as _statistics
+from functrans.torch import utils as utils
+from functrans.torch import viz as viz
+from functrans.torch.amp import autocast as autocast
+from functrans.torch.autograd.anomaly import (
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+)
+from functrans.torch.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
+from functrans.torch.autograd.modes import enable_grad as enable_grad
+from functrans.torch.autograd.modes import inference_mode as inference_mode
+from functrans.torch.autograd.modes import is_grad_enabled as is_grad_enabled
+from functrans.torch.autograd.modes import is_inference_mode_enabled as is_inference_mode_enabled
+from functrans.torch.autograd.modes import no_grad as no_grad
+from functrans.torch.autograd.modes import set_grad_enabled as set_grad_enabled
+from functrans.torch.dtypes import dtype as dtype
+from functrans.torch.dtypes import finfo as finfo
+from functrans.torch.dtypes import get_default_dtype as get_default_dtype
+from functrans.torch.dtypes import iinfo as iinfo
+from functrans.torch.dtypes import promote_types as promote_types
+from functrans.torch.dtypes import set_default_dtype as set_default_dtype
+from functrans.torch.func import vmap as vmap
+from functrans.torch.registry import FUNCTIONS as _FUNCTIONS
+from functrans.torch.tensor import Size as Size
+from functrans.torch.tensor import Tensor as Tensor
+from functrans.torch.tensor import device as device
+
+# The modules whose functions have put themselves into _FUNCTIONS.
+_PARTS = (
+    _surface,
+    _creation,
+    _in_place,
+    _indexing,
+    _pointwise,
+    _printing,
+    _products,
+    _reducing,
+    _serialization,
+    _shaping,
+    _statistics,
+)
+globals().update(_FUNCTIONS)
+globals().update({each.name: each for each in _dtypes.ALL})
+half, float, double = _dtypes.float16, _dtypes.float32, _dtypes.float64
+cfloat, cdouble = _dtypes.complex64, _dtypes.complex128
+short, int, long = _dtypes.int16, _dtypes.int32, _dtypes.int64
+strided = "torch.strided"
+
+# PyTorch divides by zero in silence. The frames that compute are ours, so NumPy's warnings name them.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"functrans\.torch\.")
+
+if _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _Any: ...

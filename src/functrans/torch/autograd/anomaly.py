@@ -1,0 +1,77 @@
+"""Looking for nan in backward passes, and saying which line of the forward pass it comes from."""
+
+from __future__ import annotations
+
+import os
+import traceback
+import warnings
+from typing import Any
+
+from functrans.torch.autograd.engine import Anomaly
+from functrans.torch.tape import MODE, Record
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+
+
+def _note(record: Record) -> None:
+    """Remember where an operation was recorded, in the user's code."""
+    frames = [f for f in traceback.extract_stack() if not f.filename.startswith(_PACKAGE)]
+    record.trace = traceback.format_list(frames)
+
+
+class set_detect_anomaly:
+    """Switch the search for nan on or off: at once, and as a context manager until its end.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> with torch.autograd.set_detect_anomaly(True):
+    ...     torch.is_anomaly_enabled()
+    True
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._before = (Anomaly.enabled, Anomaly.check_nan, MODE.observers)
+        Anomaly.enabled, Anomaly.check_nan = bool(mode), bool(check_nan)
+        others = tuple(each for each in MODE.observers if each is not _note)
+        MODE.observers = (*others, _note) if mode else others
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc_info: Any) -> None:
+        Anomaly.enabled, Anomaly.check_nan, MODE.observers = self._before
+
+
+class detect_anomaly(set_detect_anomaly):
+    """Look for nan in the backward passes inside; they name the operation and where it was recorded.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.tensor(0.0, requires_grad=True)
+    >>> with torch.autograd.detect_anomaly(check_nan=False):
+    ...     (x * 2).backward()
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only "
+            "be enabled for debugging.",
+            stacklevel=2,
+        )
+        super().__init__(False)
+        self.check_nan = check_nan
+
+    def __enter__(self) -> None:
+        set_detect_anomaly(True, self.check_nan)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether backward passes look for nan."""
+    return Anomaly.enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether backward passes that look for anomalies check for nan."""
+    return Anomaly.check_nan

@@ -1,0 +1,310 @@
+"""The backward pass: collect the records that a tensor leads back to, and sweep over them.
+
+Keys grow with recording, so sorting by key is a topological order. The sweep is the one of
+`functrans.interpreters.tape`. What is PyTorch's own is here: which records take part, hooks, freed
+graphs, version checks and the search for nan.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from functrans.core.accumulate import Accumulator, Deposit, accumulate, settled
+from functrans.core.shapes import dtype_of, fit
+from functrans.interpreters.tape import Share, sweep
+from functrans.torch import changes, dtypes
+from functrans.torch.autograd.nodes import FREED, freed, name_of
+from functrans.torch.errors import TensorError
+from functrans.torch.tape import MODE, with_links
+from functrans.torch.tensor import Tensor, lower
+
+_key = itemgetter(0)
+_VALUES = (np.ndarray, np.generic)
+
+
+class Anomaly:
+    """Whether backward passes look for nan, and where operations were recorded."""
+
+    enabled = False
+    check_nan = True
+
+
+class Watch:
+    """Who measures pullbacks: watch(name, pull) is what runs in place of pull."""
+
+    profiler: Any = None
+
+
+def turned(value: Any) -> Any:
+    """A gradient as a cotangent, and back.
+
+    For u of z = x + iy PyTorch's gradient is du/dx + i du/dy, and the sweep's is the conjugate.
+    """
+    if value is None or dtype_of(value).kind != "c":
+        return value
+    return np.conj(value)
+
+
+def collect(roots: list[Any]) -> tuple[list[Any], dict[int, Any]]:
+    """All records that these lead back to, oldest first, and the leaves among them by key."""
+    found: list[Any] = []
+    leaves: dict[int, Any] = {}
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        record = stack.pop()
+        key = record[0]
+        if key in seen:
+            continue
+        seen.add(key)
+        if len(record) == 1:
+            leaves[key] = record
+        else:
+            found.append(record)
+            stack.extend(record[4:])
+    found.sort(key=_key)
+    return found, leaves
+
+
+def _leading_to(found: list[Any], targets: list[Any]) -> list[Any]:
+    """Of these records, those through which a gradient flows to one of the targets."""
+    useful = {record[0] for record in targets}
+    chosen = []
+    for record in found:
+        if any(parent[0] in useful for parent in record[4:]):
+            useful.add(record[0])
+            chosen.append(record)
+    return chosen
+
+
+def run(
+    roots: list[Any],
+    seeds: list[Any],
+    targets: list[Any] | None,
+    retain: bool,
+    create: bool,
+) -> tuple[dict[int, Any], dict[int, Any]]:
+    """The cotangents of all leaves, or of the targets, by key; and the leaves."""
+    found, leaves = collect(roots)
+    if targets is not None:
+        found = _leading_to(found, targets)
+    _check(found)
+    wanted = set() if targets is None else {record[0] for record in targets}
+    captured: dict[int, Any] = {}
+    copies: list[Any] = []
+    for record in found:
+        key, pull, saved, fits, *parents = record
+        links = record.links
+        if record.packing is not None:
+            if create:
+                saved, links = record.packing.unpacked(saved, links)
+            else:
+                pull = record.packing.lazily(pull)
+        if create:
+            saved = with_links(record, saved, links)
+        if record.hooks is not None or key in wanted or Anomaly.enabled:
+            if pull is Share:  # the sweep treats it apart: let the hooks stand before it
+                copies.append((key - 0.5, Share, saved, None, *parents))
+                pull, saved, parents = _identity, None, [(key - 0.5,)]
+            pull = _observed(record, pull, fits, len(parents), captured if key in wanted else None)
+        if Watch.profiler is not None and pull is not Share:
+            pull = Watch.profiler.around(name_of(record), pull)
+        copies.append((key, pull, saved, fits, *parents))
+    contexts = []
+    if not retain:
+        for record in found:
+            _free(record)
+            if hasattr(record[2], "free"):  # of a Function, whose backward is still to run
+                contexts.append(record[2])
+    cotangents: dict[int, Any] = {}
+    for record, seed in zip(roots, seeds, strict=True):
+        slot = cotangents.get(record[0])
+        cotangents[record[0]] = seed if slot is None else slot + seed
+    del found, roots
+    before = MODE.enabled
+    MODE.enabled = create
+    try:
+        with np.errstate(all="ignore"):
+            sweep(copies, cotangents)
+            for record in targets or ():
+                if record[0] not in captured and record[0] in cotangents and len(record) > 1:
+                    value = turned(settled(cotangents[record[0]]))
+                    cotangents[record[0]] = turned(run_tensor_hooks(record, lower(value)).lift())
+    finally:
+        MODE.enabled = before
+    for context in contexts:
+        context.free()
+    return cotangents | captured, leaves
+
+
+def _identity(g: Any, saved: Any) -> Any:
+    return g
+
+
+def _free(record: Any) -> None:
+    """Let go of what a record saved, if these are values."""
+    saved = record[2]
+    if saved is None or record[1] is Share:
+        return
+    if getattr(record[1], "needs", None) or record.packing is not None or _holds_values(saved):
+        record[1], record[2] = freed, None
+
+
+def _holds_values(saved: Any) -> bool:
+    if isinstance(saved, (tuple, list)):
+        return any(map(_holds_values, saved))
+    return isinstance(saved, _VALUES)
+
+
+def _check(found: list[Any]) -> None:
+    """Refuse freed records, and values that were changed in place since they were saved."""
+    look = bool(found) and changes.LAST.change > found[0][0]
+    for record in found:
+        if record[1] is freed:
+            raise TensorError(FREED)
+        if look:
+            value = changes.changed_since(record[2], record[0])
+            if value is not None:
+                raise _version_error(record, value)
+
+
+def _version_error(record: Any, value: Any) -> RuntimeError:
+    kind = dtypes.of_numpy(value.dtype).legacy
+    sizes = ", ".join(map(str, value.shape))
+    source = _maker(record, value)
+    made = f", which is output 0 of {name_of(source)}," if source is not None else ""
+    if Anomaly.enabled:
+        _show_forward(record)
+        hint = (
+            "Hint: the backtrace further above shows the operation that failed to compute its "
+            "gradient. The variable in question was changed in there or anywhere later. Good luck!"
+        )
+    else:
+        hint = (
+            "Hint: enable anomaly detection to find the operation that failed to compute its "
+            "gradient, with torch.autograd.set_detect_anomaly(True)."
+        )
+    return TensorError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [torch.{kind}Tensor [{sizes}]]{made} is at version {changes.version(value)}; "
+        f"expected version {changes.version(value, record[0])} instead. {hint}"
+    )
+
+
+def _maker(record: Any, value: Any) -> Any:
+    """The record of the operation that made a saved value; None for what is not tracked."""
+    linked, saved = with_links(record, record[2], record.links), record[2]
+
+    def search(link: Any, plain: Any) -> Any:
+        if plain is value:
+            return getattr(link, "record", None)
+        if isinstance(plain, (tuple, list)):
+            for each, other in zip(link, plain, strict=True):
+                found = search(each, other)
+                if found is not None:
+                    return found
+        return None
+
+    found = search(linked, saved)
+    return found if found is not None and len(found) > 1 else None
+
+
+def run_tensor_hooks(record: Any, gradient: Tensor) -> Tensor:
+    """What the hooks on a tensor make of its gradient; it is kept if the tensor asked for that."""
+    hooks = record.hooks
+    if hooks is None:
+        return gradient
+    for hook in list(hooks.tensor.values()):
+        replaced = hook(gradient)
+        if replaced is not None:
+            gradient = replaced
+    keeper = hooks.keeper() if hooks.keeper is not None else None
+    if keeper is not None:
+        previous = keeper._grad
+        keeper._grad = gradient if previous is None else previous + gradient
+    return gradient
+
+
+def _observed(
+    record: Any, pull: Callable[..., Any], fits: Any, count: int, captured: Any
+) -> Callable[..., Any]:
+    """The pullback of a record with its hooks around it."""
+    hooks = record.hooks
+
+    def observed(g: Any, saved: Any) -> Any:
+        if hooks is not None and (hooks.tensor or hooks.keeper is not None):
+            g = turned(run_tensor_hooks(record, lower(turned(g))).lift())
+        if captured is not None:
+            captured[record[0]] = g
+        outputs = (g,) if not isinstance(g, list) else tuple(g)
+        for hook in list(hooks.before.values()) if hooks is not None else ():
+            replaced = hook(_shown(outputs))
+            if replaced is not None:
+                outputs = _taken(replaced)
+                g = outputs[0] if not isinstance(g, list) else list(outputs)
+        result = pull(g, saved)
+        if (hooks is not None and hooks.after) or Anomaly.enabled:
+            parts = (result,) if count == 1 else result
+            places = (fits,) if count == 1 else fits or (None,) * count
+            parts = tuple(map(_fitted, parts, places))
+            parts = _after(record, parts, outputs)
+            result = parts[0] if count == 1 else parts
+        return result
+
+    return observed
+
+
+def _fitted(cotangent: Any, place: Any) -> Any:
+    if isinstance(cotangent, Deposit):
+        cotangent = accumulate(None, cotangent)
+    if type(cotangent) is Accumulator:
+        cotangent = cotangent.settle()
+    return cotangent if cotangent is None or place is None else fit(cotangent, *place)
+
+
+def _after(record: Any, parts: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    if Anomaly.enabled and Anomaly.check_nan:
+        for k, part in enumerate(parts):
+            if isinstance(part, _VALUES) and np.isnan(part).any():
+                _show_forward(record)
+                raise TensorError(
+                    f"Function '{name_of(record)}' returned nan values in its {k}th output."
+                )
+    for hook in list(record.hooks.after.values()) if record.hooks is not None else ():
+        replaced = hook(_shown(parts), _shown(outputs))
+        if replaced is not None:
+            parts = _taken(replaced)
+    return parts
+
+
+def _shown(cotangents: Any) -> tuple[Any, ...]:
+    """Cotangents as the gradients that a hook sees."""
+    return tuple(None if each is None else lower(turned(each)) for each in cotangents)
+
+
+def _taken(gradients: Any) -> tuple[Any, ...]:
+    """What a hook returned, as cotangents."""
+    given = gradients if isinstance(gradients, tuple) else (gradients,)
+    return tuple(None if each is None else turned(each.lift()) for each in given)
+
+
+def _show_forward(record: Any) -> None:
+    """Warn with the place where the failing operation was recorded."""
+    trace = record.trace
+    name = name_of(record)
+    if trace is None:
+        text = (
+            f"Error detected in {name}. No forward pass information available. Enable detect anomaly "
+            "during forward pass for more information."
+        )
+    else:
+        text = (
+            f"Error detected in {name}. Traceback of forward call that caused the error:\n"
+            + "".join(trace)
+        )
+    warnings.warn(text, stacklevel=2)

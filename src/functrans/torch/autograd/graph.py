@@ -1,0 +1,126 @@
+"""torch.autograd.graph: nodes of the graph, and hooks on the values that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.torch.autograd.nodes import Node as Node
+from functrans.torch.tape import MODE, Record
+from functrans.torch.tensor import Tensor, make
+
+
+class _Packed:
+    """A saved value after `pack`, and the id it had before."""
+
+    __slots__ = ("address", "value")
+
+    def __init__(self, value: Any, address: int) -> None:
+        self.value = value
+        self.address = address
+
+
+class _Packing:
+    """How the saved values of a record are packed, and how to get them back."""
+
+    def __init__(self, unpack: Callable[[Any], Any]) -> None:
+        self.unpack = unpack
+
+    def unpacked(self, saved: Any, links: Any) -> tuple[Any, Any]:
+        """The saved values, and which of them are tracked."""
+        found: dict[int, int] = {}
+
+        def walk(each: Any) -> Any:
+            if type(each) is _Packed:
+                tensor = self.unpack(each.value)
+                value = tensor.value if isinstance(tensor, Tensor) else tensor
+                if links is not None and each.address in links:
+                    found[id(value)] = links[each.address]
+                return value
+            return type(each)(map(walk, each)) if type(each) in (tuple, list) else each
+
+        return walk(saved), found if links is not None else None
+
+    def lazily(self, pull: Callable[..., Any]) -> Callable[..., Any]:
+        """The pullback, which unpacks when it runs."""
+        return lambda g, saved: pull(g, self.unpacked(saved, None)[0])
+
+
+class saved_tensors_hooks:
+    """Call `pack` on every value that is saved inside, and `unpack` when it is needed again.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with torch.autograd.graph.saved_tensors_hooks(
+    ...     lambda t: t.item(), lambda v: torch.tensor(v)
+    ... ):
+    ...     y = x.exp()
+    >>> y.backward()
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+        self._before: Any = None
+
+    def __enter__(self) -> saved_tensors_hooks:
+        self._before = MODE.observers
+        # The innermost pair is the one that holds.
+        others = tuple(o for o in self._before if not isinstance(o, _Packer))
+        MODE.observers = (*others, _Packer(self.pack_hook, self.unpack_hook))
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        MODE.observers = self._before
+
+
+class _Packer:
+    """Sees every new record, and packs what it saved."""
+
+    def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
+        self.pack = pack
+        self.unpack = unpack
+
+    def __call__(self, record: Record) -> None:
+        observers = MODE.observers
+        MODE.observers = ()  # what the hook itself computes is not packed
+        try:
+            packed = self._packed(record[2])
+        finally:
+            MODE.observers = observers
+        if packed is not record[2]:
+            record[2] = packed
+            record.packing = _Packing(self.unpack)
+
+    def _packed(self, saved: Any) -> Any:
+        if isinstance(saved, (np.ndarray, np.generic)):
+            return _Packed(self.pack(make(saved)), id(saved))
+        if type(saved) in (tuple, list):
+            parts = [self._packed(each) for each in saved]
+            changed = any(a is not b for a, b in zip(parts, saved, strict=True))
+            return type(saved)(parts) if changed else saved
+        return saved
+
+
+class save_on_cpu:
+    """Keep saved values on the CPU, where they are anyway.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> with torch.autograd.graph.save_on_cpu():
+    ...     _ = torch.ones(2, requires_grad=True).exp()
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
+        pass
+
+    def __enter__(self) -> save_on_cpu:
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        pass

@@ -1,0 +1,236 @@
+"""grad_fn: the records of the tape as the objects that PyTorch shows."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.core.primitive import Primitive
+from functrans.interpreters.tape import Share
+from functrans.torch.errors import TensorError
+from functrans.torch.registry import attach
+from functrans.torch.tape import Record, table_of
+from functrans.torch.tensor import Tensor, make
+
+# What PyTorch calls the operation of a primitive, where it is not the same word.
+_NAMES = {
+    "power": "PowBackward0",
+    "subtract": "SubBackward0",
+    "multiply": "MulBackward0",
+    "divide": "DivBackward0",
+    "negative": "NegBackward0",
+    "absolute": "AbsBackward0",
+    "matmul": "MmBackward0",
+    "arcsin": "AsinBackward0",
+    "arccos": "AcosBackward0",
+    "arctan": "AtanBackward0",
+    "arcsinh": "AsinhBackward0",
+    "arccosh": "AcoshBackward0",
+    "arctanh": "AtanhBackward0",
+    "arctan2": "Atan2Backward0",
+    "astype": "ToCopyBackward0",
+    "copy": "CloneBackward0",
+    "transpose": "PermuteBackward0",
+    "reshape": "ViewBackward0",
+    "broadcast_to": "ExpandBackward0",
+    "concatenate": "CatBackward0",
+    "index": "IndexBackward0",
+    "update": "CopySlices",
+    "max": "AmaxBackward0",
+    "min": "AminBackward0",
+    "root_of_squares": "SqrtBackward0",
+}
+
+
+class Handle:
+    """What registering a hook returns; `remove()` takes the hook away."""
+
+    def __init__(self, hooks: _Table, key: int) -> None:
+        self._hooks = weakref.ref(hooks)
+        self.id = key
+
+    def remove(self) -> None:
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.remove()
+
+
+class _Table(OrderedDict[int, Any]):
+    """Hooks in the order in which they run."""
+
+
+_number = iter(range(1 << 62)).__next__
+
+
+def add_hook(hooks: Any, hook: Callable[..., Any]) -> Handle:
+    """Add a hook behind the others."""
+    key = _number()
+    hooks[key] = hook
+    return Handle(hooks, key)
+
+
+class Hooks:
+    """What is to run when the sweep comes to a record."""
+
+    def __init__(self) -> None:
+        self.tensor = _Table()  # hook(grad), may return another
+        self.before = _Table()  # hook(grad_outputs), may return others
+        self.after = _Table()  # hook(grad_inputs, grad_outputs), may return other grad_inputs
+        self.keeper: Any = None  # a weak reference to the tensor that keeps its gradient
+
+
+def hooks_of(record: Any) -> Hooks:
+    """The hooks of a record."""
+    if record.hooks is None:
+        record.hooks = Hooks()
+    return record.hooks  # type: ignore[no-any-return]
+
+
+def new_table() -> Any:
+    """An empty table of hooks."""
+    return _Table()
+
+
+def name_of(record: Any) -> str:
+    """What a record's operation is called."""
+    if len(record) == 1:
+        return "AccumulateGrad"
+    if record.name is not None:
+        return record.name  # type: ignore[no-any-return]
+    primitive = record.primitive
+    name = primitive.name if isinstance(primitive, Primitive) else str(primitive)
+    words = name.split("_")
+    return _NAMES.get(name) or "".join(word.capitalize() for word in words) + "Backward0"
+
+
+class Node:
+    """An operation in the graph, as `tensor.grad_fn` and `next_functions` show it."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self.metadata: dict[Any, Any] = {}
+
+    def name(self) -> str:
+        """What the operation is called, such as PowBackward0."""
+        return name_of(self._record)
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The operations that the gradient flows to, each with the number of its result."""
+        record = self._record
+        edges = [_edge(parent) for parent in record[4:]]
+        table = table_of(record.primitive) if hasattr(record.primitive, "rules") else ()
+        for mask, rule in enumerate(table):
+            if rule is not None and rule[1] is record[1] and self.name() != "PowBackward0":
+                # PyTorch counts arguments that are not tracked, too.
+                arity = len(table).bit_length() - 1
+                found = iter(edges)
+                return tuple(next(found) if mask >> k & 1 else (None, 0) for k in range(arity))
+        return tuple(edges)
+
+    @property
+    def variable(self) -> Any:
+        """The leaf that an AccumulateGrad belongs to."""
+        if len(self._record) > 1:
+            raise AttributeError(f"{self.name()} has no variable: it is not a leaf")
+        return self._record.tensor()
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The values that the backward pass will use."""
+        context: Any = self._record[2] if len(self._record) > 1 else None
+        if hasattr(context, "saved_tensors"):  # of a Function
+            return context.saved_tensors  # type: ignore[no-any-return]
+        return tuple(make(value) for value in _saved_values(self._record))
+
+    def _sequence_nr(self) -> int:
+        return int(self._record[0])
+
+    def __getattr__(self, name: str) -> Any:
+        # _saved_self, _saved_other, _saved_result, as the rules name what they keep.
+        if name.startswith("_saved_") and len(self._record) > 1:
+            needs = getattr(self._record[1], "needs", ())
+            words = {"x": "self", "y": "other", "out": "result"}
+            called = [words.get(each, each) for each in needs]
+            wanted = name.removeprefix("_saved_")
+            wanted = {"exponent": "other"}.get(wanted, wanted)
+            if wanted in called:
+                saved = self._record[2]
+                _refuse_freed(self._record)
+                value = saved if len(needs) == 1 else saved[called.index(wanted)]
+                return make(value) if isinstance(value, (np.ndarray, np.generic)) else value
+        raise AttributeError(f"{self.name()!r} object has no attribute {name!r}")
+
+    def register_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call hook(grad_inputs, grad_outputs) after the operation; it may return other grad_inputs."""
+        return add_hook(hooks_of(self._record).after, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Handle:
+        """Call hook(grad_outputs) before the operation; it may return others."""
+        return add_hook(hooks_of(self._record).before, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they "
+    "have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
+)
+
+
+def freed(g: Any, saved: Any) -> Any:
+    """The pullback of a record whose saved values are gone."""
+    raise TensorError(FREED)
+
+
+def _refuse_freed(record: Any) -> None:
+    if record[1] is freed:
+        raise TensorError(FREED)
+
+
+def _saved_values(record: Any) -> list[Any]:
+    _refuse_freed(record)
+
+    def found(saved: Any) -> list[Any]:
+        if isinstance(saved, (tuple, list)):
+            return [value for each in saved for value in found(each)]
+        return [saved] if isinstance(saved, (np.ndarray, np.generic)) else []
+
+    return found(record[2]) if len(record) > 1 else []
+
+
+def node_of(record: Any) -> Any:
+    """The object that stands for a record, the same one while anyone holds it."""
+    if len(record) > 1 and record[1] is Share:
+        record = record[4]  # one of several results: the operation is what PyTorch shows
+    known = record.node() if record.node is not None else None
+    if known is None:
+        known = Node(record)
+        record.node = weakref.ref(known)
+    return known
+
+
+def _edge(parent: Any) -> tuple[Any, int]:
+    place = parent[2][0] if len(parent) > 1 and parent[1] is Share else 0
+    return node_of(parent), place
+
+
+def _grad_fn(self: Tensor) -> Any:
+    record = self.record
+    return None if record is None or len(record) == 1 else node_of(record)
+
+
+attach(grad_fn=property(_grad_fn))

@@ -1,0 +1,60 @@
+"""torch.fft: NumPy's Fourier transforms under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.torch import dtypes
+from functrans.torch.registry import composed
+from functrans.torch.tensor import Tensor, make, wrap
+
+
+def _one(name: str) -> Any:
+    transform = getattr(np.fft, name)
+
+    @composed("FftC2CBackward0")
+    def function(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
+        return transform(input, n, dim, norm)
+
+    function.__name__ = name
+    function.__doc__ = f"`numpy.fft.{name}` along a dimension."
+    return function
+
+
+def _many(name: str, axes: Any) -> Any:
+    transform = getattr(np.fft, name)
+
+    @composed("FftC2CBackward0")
+    def function(input: Any, s: Any = None, dim: Any = axes, norm: Any = None) -> Any:
+        return transform(input, s, dim, norm)
+
+    function.__name__ = name
+    function.__doc__ = f"`numpy.fft.{name}` along some dimensions."
+    return function
+
+
+fft, ifft, rfft, irfft, hfft, ihfft = map(_one, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))
+fft2, ifft2, rfft2, irfft2 = (_many(n, (-2, -1)) for n in ("fft2", "ifft2", "rfft2", "irfft2"))
+fftn, ifftn, rfftn, irfftn = (_many(n, None) for n in ("fftn", "ifftn", "rfftn", "irfftn"))
+
+
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The zero frequency moved to the middle."""
+    return wrap(np.fft.fftshift(input.lift(), dim))
+
+
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    return wrap(np.fft.ifftshift(input.lift(), dim))
+
+
+def fftfreq(n: int, d: float = 1.0) -> Tensor:
+    """The frequencies of `fft`."""
+    return make(np.fft.fftfreq(n, d).astype(dtypes.default.numpy))
+
+
+def rfftfreq(n: int, d: float = 1.0) -> Tensor:
+    """The frequencies of `rfft`."""
+    return make(np.fft.rfftfreq(n, d).astype(dtypes.default.numpy))

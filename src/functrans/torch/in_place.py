@@ -1,0 +1,159 @@
+"""Operations that change a tensor: the memory is written to, and the tensor gets a new record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Tracer
+from functrans.torch import changes, indexing, pointwise, reducing, shaping, views
+from functrans.torch.errors import TensorError
+from functrans.torch.registry import FUNCTIONS, export
+from functrans.torch.tape import MODE
+from functrans.torch.tensor import Tensor, cast, make
+
+
+def overwrite(self: Tensor, result: Tensor) -> Tensor:
+    """Write a result into the memory of a tensor that its computation started from."""
+    if result.value.shape != self.value.shape:
+        shape, wide = list(self.value.shape), list(result.value.shape)
+        raise TensorError(f"output with shape {shape} doesn't match the broadcast shape {wide}")
+    if result.dtype is not self.dtype:
+        if result.dtype.category > self.dtype.category:
+            raise TensorError(
+                f"result type {result.dtype.legacy} can't be cast to the desired output type "
+                f"{self.dtype.legacy}"
+            )
+        result = cast(result, self.value.dtype)
+    if isinstance(result.value, Tracer) or isinstance(self.value, Tracer):
+        views.assign(self, result.lift())
+        return self
+    if isinstance(self.value, np.generic):
+        changes.note_replaced(self)
+    array = views.memory(self)
+    if not array.flags.writeable:
+        raise TensorError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )
+    array[...] = result.value
+    return views.written(self, result.record if MODE.enabled else None)  # type: ignore[no-any-return]
+
+
+def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that writes function(self, ...) into self."""
+
+    def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        views.check_in_place(self)
+        source = self
+        if self.record is not None and MODE.enabled and not isinstance(self.value, Tracer):
+            # Records keep what the operation started from, which is about to change.
+            source = make(np.array(self.value)[()], self.record)
+        return overwrite(self, function(source, *args, **options))
+
+    return method
+
+
+_NAMES = """
+add sub subtract mul multiply div divide true_divide pow square abs neg negative exp exp2 expm1 log log2
+log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh sigmoid relu floor ceil round
+trunc frac sign clamp clip clamp_min clamp_max lerp addcmul addcdiv masked_fill masked_scatter remainder
+fmod floor_divide scatter scatter_add index_add index_copy index_fill tril triu erf erfc erfinv logit
+nan_to_num cumsum cumprod maximum minimum logical_not logical_and logical_or logical_xor eq ne lt le gt ge
+bitwise_and bitwise_or bitwise_xor bitwise_not float_power digamma lgamma
+"""
+_HOME = (pointwise, indexing, shaping, reducing)  # they must be there before their names are read
+for _name in _NAMES.split():
+    export(f"{_name}_", function=False)(in_place(FUNCTIONS[_name]))
+for _name in ("relu", "exp", "sigmoid", "tanh", "sqrt", "clamp", "abs", "neg", "log", "sin", "cos"):
+    FUNCTIONS[f"{_name}_"] = getattr(Tensor, f"{_name}_")
+for _operator, _name in {
+    "iadd": "add",
+    "isub": "sub",
+    "imul": "mul",
+    "itruediv": "div",
+    "ifloordiv": "floor_divide",
+    "imod": "remainder",
+    "ipow": "pow",
+    "iand": "bitwise_and",
+    "ior": "bitwise_or",
+    "ixor": "bitwise_xor",
+}.items():
+    setattr(Tensor, f"__{_operator}__", getattr(Tensor, f"{_name}_"))
+
+
+def _filled(self: Tensor, value: Any) -> Tensor:
+    """A result full of one number; the gradient of what was there before is zero."""
+    if isinstance(value, Tensor):
+        if value.value.ndim:
+            raise TensorError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value.value.ndim} dimensions."
+            )
+        filled = value.expand(*self.shape)
+    else:
+        filled = make(np.full(self.value.shape, value, self.value.dtype)[()])
+    return _in_its_place(self, filled)
+
+
+def _in_its_place(self: Tensor, new: Tensor) -> Tensor:
+    if self.record is None or isinstance(self.value, Tracer):
+        return new
+    result = self * 0 + new
+    result.value = new.value
+    return result
+
+
+@export(function=False)
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number everywhere."""
+    return in_place(_filled)(self, value)  # type: ignore[no-any-return]
+
+
+@export(function=False)
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros everywhere."""
+    return in_place(_filled)(self, 0)  # type: ignore[no-any-return]
+
+
+def _copied(self: Tensor, src: Tensor) -> Tensor:
+    return _in_its_place(self, cast(src, self.value.dtype).expand(*self.shape))
+
+
+@export(function=False)
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write the entries of another tensor."""
+    return in_place(_copied)(self, src)  # type: ignore[no-any-return]
+
+
+@export(function=False)
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write a number along the diagonal."""
+    marked = np.zeros(self.value.shape, bool)
+    np.fill_diagonal(marked, True, wrap=wrap)
+    return self.masked_fill_(make(marked), fill_value)  # type: ignore[no-any-return]
+
+
+def _reshaping(name: str, function: Callable[..., Tensor]) -> None:
+    def method(self: Tensor, *args: Any) -> Tensor:
+        views.check_in_place(self)
+        changed = function(self, *args)
+        self.value, self.record, self.origin = changed.value, changed.record, changed.origin
+        return self
+
+    export(name, function=False)(method)
+
+
+_reshaping("squeeze_", shaping.squeeze)
+_reshaping("unsqueeze_", shaping.unsqueeze)
+_reshaping("transpose_", shaping.transpose)
+_reshaping("t_", shaping.t)
+
+
+@export(function=False)
+def set_(self: Tensor, source: Tensor) -> Tensor:
+    """Let this tensor use the memory of another."""
+    self.value = source.value
+    return self

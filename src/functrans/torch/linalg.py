@@ -1,0 +1,228 @@
+"""torch.linalg: NumPy's linear algebra under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.torch.arithmetic import matmul as matmul
+from functrans.torch.errors import LinAlgError, TensorError
+from functrans.torch.products import cross as cross
+from functrans.torch.reducing import axes, results
+from functrans.torch.reducing import vector_norm as _vector_norm
+from functrans.torch.registry import FUNCTIONS, composed, export
+from functrans.torch.tensor import Tensor, lower, named, wrap
+
+_linalg: Any = np.linalg  # its types know no tracers
+
+
+def _check_square(A: Tensor, name: str) -> None:
+    if A.value.ndim < 2:
+        raise TensorError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
+    if A.value.shape[-1] != A.value.shape[-2]:
+        m, n = A.value.shape[-2:]
+        raise TensorError(
+            f"linalg.{name}: A must be batches of square matrices, but they are {m} by {n} matrices"
+        )
+
+
+def _run(name: str, function: Any, *args: Any, **options: Any) -> Any:
+    try:
+        return lower(function(*(a.lift() if isinstance(a, Tensor) else a for a in args), **options))
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"linalg.{name}: {error}") from None
+
+
+def inv(A: Tensor) -> Tensor:
+    """The inverse of square matrices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.inv(torch.tensor([[2.0]]))
+    tensor([[0.5000]])
+    """
+    _check_square(A, "inv")
+    return named(_run("inv", np.linalg.inv, A), "LinalgInvExBackward0")
+
+
+def det(A: Tensor) -> Tensor:
+    """The determinant."""
+    _check_square(A, "det")
+    return named(_run("det", np.linalg.det, A), "LinalgDetBackward0")
+
+
+def slogdet(A: Tensor) -> Any:
+    """The sign and the logarithm of the determinant's size."""
+    _check_square(A, "slogdet")
+    sign, size = np.linalg.slogdet(A.lift())
+    return results("linalg_slogdet", {"sign": lower(sign), "logabsdet": lower(size)})
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """The solution X of A X = B, or of X A = B."""
+    _check_square(A, "solve")
+    if not left:
+        return solve(A.mT, B.mT).mT  # type: ignore[no-any-return]
+    return named(_run("solve", np.linalg.solve, A, B), "LinalgSolveExBackward0")
+
+
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """The triangular L with L L^H = A."""
+    _check_square(A, "cholesky")
+    out = named(_run("cholesky", np.linalg.cholesky, A), "LinalgCholeskyExBackward0")
+    return out.mH if upper else out
+
+
+def qr(A: Tensor, mode: str = "reduced") -> Any:
+    """Q and R with Q R = A."""
+    q, r = _linalg.qr(A.lift(), mode)
+    return results("linalg_qr", {"Q": lower(q), "R": lower(r)})
+
+
+def svd(A: Tensor, full_matrices: bool = True) -> Any:
+    """U, S and V^H with U diag(S) V^H = A."""
+    u, s, v = np.linalg.svd(A.lift(), full_matrices=full_matrices)
+    return results("linalg_svd", {"U": lower(u), "S": lower(s), "Vh": lower(v)})
+
+
+def svdvals(A: Tensor) -> Tensor:
+    """The singular values."""
+    return named(lower(np.linalg.svdvals(A.lift())), "LinalgSvdBackward0")
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
+    """Eigenvalues and eigenvectors of Hermitian matrices."""
+    _check_square(A, "eigh")
+    values, vectors = _linalg.eigh(A.lift(), UPLO)
+    return results("linalg_eigh", {"eigenvalues": lower(values), "eigenvectors": lower(vectors)})
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """Eigenvalues of Hermitian matrices."""
+    _check_square(A, "eigvalsh")
+    return named(lower(_linalg.eigvalsh(A.lift(), UPLO)), "LinalgEighBackward0")
+
+
+def eig(A: Tensor) -> Any:
+    """Eigenvalues and eigenvectors, always complex."""
+    _check_square(A, "eig")
+    wide = A if A.is_complex() else A.to(_complex(A))
+    values, vectors = np.linalg.eig(wide.lift())
+    return results("linalg_eig", {"eigenvalues": lower(values), "eigenvectors": lower(vectors)})
+
+
+def eigvals(A: Tensor) -> Tensor:
+    """Eigenvalues, always complex."""
+    return eig(A).eigenvalues  # type: ignore[no-any-return]
+
+
+def _complex(A: Tensor) -> Any:
+    from functrans.torch import dtypes
+
+    return dtypes.promote_types(A.dtype, dtypes.complex64)
+
+
+def pinv(A: Tensor, *, rcond: Any = None, hermitian: bool = False) -> Tensor:
+    """The pseudo-inverse."""
+    return wrap(np.linalg.pinv(A.lift(), rcond, hermitian))
+
+
+def lstsq(A: Tensor, B: Tensor) -> Any:
+    """The least squares solution of A X = B."""
+    x, residuals, rank, values = np.linalg.lstsq(A.lift(), B.lift())
+    return results(
+        "linalg_lstsq",
+        {
+            "solution": lower(x),
+            "residuals": lower(residuals),
+            "rank": lower(rank),
+            "singular_values": lower(values),
+        },
+    )
+
+
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """A multiplied with itself n times."""
+    _check_square(A, "matrix_power")
+    return wrap(np.linalg.matrix_power(A.lift(), n))
+
+
+def matrix_rank(A: Tensor, *, tol: Any = None) -> Tensor:
+    """The number of singular values that are not zero."""
+    return wrap(np.linalg.matrix_rank(A.detach().lift(), tol))
+
+
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """The condition number."""
+    return wrap(np.linalg.cond(A.lift(), p))
+
+
+def multi_dot(tensors: Any) -> Tensor:
+    """The product of several matrices, in the cheapest order."""
+    return wrap(np.linalg.multi_dot([each.lift() for each in tensors]))
+
+
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """A norm of vectors or matrices; without `ord`, that of all entries as one vector."""
+    if ord is None or (dim is None and A.value.ndim == 1) or isinstance(dim, int):
+        return vector_norm(A, 2 if ord is None else ord, dim, keepdim)
+    return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
+
+
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The norm of vectors along some dimensions."""
+    return _vector_norm(x, ord, axes(dim, x.value.ndim), keepdim)  # type: ignore[no-any-return]
+
+
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The norm of matrices."""
+    return wrap(np.linalg.norm(A.lift(), ord, tuple(dim), keepdim))
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Sums of products along a dimension."""
+    return (x.conj() * y).sum(dim)  # type: ignore[no-any-return]
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonal of matrices."""
+    return A.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]
+
+
+@composed("SolveTriangularBackward0")
+def _triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
+    part = np.triu(a) if upper else np.tril(a)
+    if unit:
+        part = (
+            part
+            - part * np.eye(part.shape[-1], dtype=part.dtype)
+            + np.eye(part.shape[-1], dtype=part.dtype)
+        )
+    return np.linalg.solve(part, b)
+
+
+def solve_triangular(
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """The solution of a triangular system."""
+    if not left:
+        flipped = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
+        return flipped.mT  # type: ignore[no-any-return]
+    return _triangular(A, B, upper, unitriangular)  # type: ignore[no-any-return]
+
+
+_functions: dict[str, Any] = {
+    "inverse": inv,
+    "det": det,
+    "slogdet": slogdet,
+    "cholesky": cholesky,
+    "pinverse": pinv,
+    "matrix_power": matrix_power,
+    "logdet": lambda A: slogdet(A).logabsdet,
+    "qr": qr,
+}
+for _name, _function in _functions.items():
+    export(_name)(_function)
+FUNCTIONS["chain_matmul"] = lambda *matrices: multi_dot(matrices)

@@ -1,0 +1,133 @@
+"""torch.nn.init: how parameters begin. Functions fill a tensor in place and return it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from functrans.torch.autograd.modes import no_grad
+from functrans.torch.errors import TensorValueError
+from functrans.torch.random import source
+from functrans.torch.tensor import Tensor, make
+
+
+@no_grad()
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+    """Uniform numbers from a to b."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@no_grad()
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+    """Normal numbers."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@no_grad()
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
+) -> Any:
+    """Normal numbers between a and b."""
+    values = source(None).normal(mean, std, tensor.value.shape)
+    while (outside := (values < a) | (values > b)).any():
+        values[outside] = source(None).normal(mean, std, int(outside.sum()))
+    return tensor.copy_(make(values.astype(tensor.value.dtype)))
+
+
+@no_grad()
+def constant_(tensor: Tensor, val: float) -> Any:
+    """One number everywhere."""
+    return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Any:
+    """Ones everywhere."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Any:
+    """Zeros everywhere."""
+    return constant_(tensor, 0.0)
+
+
+@no_grad()
+def eye_(tensor: Tensor) -> Any:
+    """The identity matrix."""
+    return tensor.copy_(make(np.eye(*tensor.shape, dtype=tensor.value.dtype)))
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    if tensor.dim() < 2:
+        raise TensorValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """How much a nonlinearity shrinks, as a factor to make up for it.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        return math.sqrt(2.0 / (1 + slope**2))
+    known = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+    if nonlinearity in known:
+        return known[nonlinearity]
+    if nonlinearity in ("linear", "sigmoid", "conv1d", "conv2d", "conv3d"):
+        return 1.0
+    raise TensorValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Any:
+    """Uniform numbers of variance 2 / (fan_in + fan_out)."""
+    bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
+    return uniform_(tensor, -bound, bound)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Any:
+    """Normal numbers of variance 2 / (fan_in + fan_out)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))))
+
+
+def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    if mode not in ("fan_in", "fan_out"):
+        raise TensorValueError(
+            f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"
+        )
+    fan = _fans(tensor)[mode == "fan_out"]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+) -> Any:
+    """Uniform numbers of variance gain^2 / fan."""
+    bound = math.sqrt(3.0) * _kaiming(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+) -> Any:
+    """Normal numbers of variance gain^2 / fan."""
+    return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity))
+
+
+@no_grad()
+def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Any:
+    """A matrix with orthonormal rows or columns."""
+    rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
+    flat = source(None).standard_normal((max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(flat)
+    q = q * np.sign(np.diagonal(r))
+    q = q.T if rows < columns else q
+    return tensor.copy_(make((gain * q).reshape(tensor.value.shape).astype(tensor.value.dtype)))

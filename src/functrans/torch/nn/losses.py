@@ -1,0 +1,270 @@
+"""Losses as functions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Tracer
+from functrans.core.shapes import dtype_of
+from functrans.torch.amp.state import in_full_precision
+from functrans.torch.errors import TensorError, TensorIndexError, TensorValueError
+from functrans.torch.reducing import log_softmax
+from functrans.torch.registry import composed
+from functrans.torch.tensor import Tensor, make, named
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "mse_loss",
+    "nll_loss",
+    "smooth_l1_loss",
+]
+
+
+def _reduced(loss: Tensor, reduction: str, name: str) -> Tensor:
+    if reduction == "mean":
+        loss = loss.mean()
+    elif reduction == "sum":
+        loss = loss.sum()
+    elif reduction != "none":
+        raise TensorValueError(f"{reduction} is not a valid value for reduction")
+    return named(loss, name)
+
+
+def _check_shapes(input: Tensor, target: Tensor) -> None:
+    if input.shape != target.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. Please "
+            "ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+@in_full_precision
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The mean of squared differences."""
+    _check_shapes(input, target)
+    return _reduced((input - target) ** 2, reduction, "MseLossBackward0")
+
+
+@in_full_precision
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The mean of the sizes of differences."""
+    _check_shapes(input, target)
+    return _reduced((input - target).abs(), reduction, "MeanBackward0")
+
+
+@composed("HuberLossBackward0")
+def _huber(difference: Any, delta: float) -> Any:
+    size = np.abs(difference)
+    return np.where(size <= delta, 0.5 * difference * difference, delta * (size - 0.5 * delta))
+
+
+@in_full_precision
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0
+) -> Tensor:
+    """Squares of small differences, sizes of large ones."""
+    if delta <= 0:
+        raise TensorError("huber_loss does not support non-positive values for delta.")
+    return _reduced(_huber(input - target, delta), reduction, "HuberLossBackward0")
+
+
+@in_full_precision
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
+    """`huber_loss` divided by its threshold."""
+    if beta == 0:
+        return l1_loss(input, target, reduction)
+    return _reduced(_huber(input - target, beta) / beta, reduction, "SmoothL1LossBackward0")
+
+
+@in_full_precision
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """The cross entropy of probabilities sigmoid(input)."""
+    if input.shape != target.shape:
+        raise TensorValueError(
+            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
+        )
+    positive = _log_of_sigmoid(input)
+    negative = _log_of_sigmoid(-input)
+    if pos_weight is not None:
+        positive = positive * pos_weight
+    loss = -(target * positive + (1 - target) * negative)
+    loss = loss if weight is None else loss * weight
+    return _reduced(loss, reduction, "BinaryCrossEntropyWithLogitsBackward0")
+
+
+@composed("LogSigmoidBackward0")
+def _log_of_sigmoid(x: Any) -> Any:
+    return -np.logaddexp(0, -x)
+
+
+@in_full_precision
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """The cross entropy of probabilities; logarithms are not below -100."""
+    if input.numel() and (float(input.min()) < 0 or float(input.max()) > 1):
+        raise TensorError("all elements of input should be between 0 and 1")
+    loss = -(target * _bounded_log(input) + (1 - target) * _bounded_log(1 - input))
+    loss = loss if weight is None else loss * weight
+    return _reduced(loss, reduction, "BinaryCrossEntropyBackward0")
+
+
+@composed("LogBackward0")
+def _bounded_log(x: Any) -> Any:
+    return np.maximum(np.log(np.maximum(x, np.finfo(dtype_of(x)).tiny)), dtype_of(x).type(-100))
+
+
+@in_full_precision
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative logarithm of the probability of each target class."""
+    if target.dtype.category > 1:
+        raise TensorError(f"expected scalar type Long but found {target.dtype.legacy}")
+    dim = 1 if input.value.ndim > 1 else 0
+    if dim and tuple(target.shape) != (input.shape[0], *input.shape[2:]):
+        raise TensorValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+            f"({target.shape[0] if target.value.ndim else 1})."
+        )
+    _check_classes(target, input.shape[dim], ignore_index)
+    counted = target != ignore_index
+    places = target.masked_fill(~counted, 0)
+    loss = -input.gather(dim, places.unsqueeze(dim)).squeeze(dim)
+    scales = counted.to(input.dtype)
+    if weight is not None:
+        scales = scales * weight[places]
+    loss = loss * scales
+    if reduction == "mean":
+        return named(loss.sum() / scales.sum(), "NllLossBackward0")
+    return _reduced(loss, reduction, "NllLossBackward0")
+
+
+def _check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
+    """Whether all targets are classes; inside a transform they are not known."""
+    if isinstance(target.value, Tracer):
+        return
+    wanted = np.asarray(target.value)
+    outside = wanted[(wanted != ignore_index) & ((wanted < 0) | (wanted >= classes))]
+    if outside.size:
+        raise TensorIndexError(f"Target {outside[0]} is out of bounds.")
+
+
+@in_full_precision
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross entropy of probabilities softmax(input), by classes or by probabilities.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([0]))
+    tensor(0.6931)
+    """
+    dim = 1 if input.value.ndim > 1 else 0
+    logs = log_softmax(input, dim)
+    if target.dtype.category < 2 and not label_smoothing:
+        return nll_loss(logs, target, weight, ignore_index, reduction)
+    classes = input.shape[dim]
+    by_class = target.dtype.category < 2
+    if by_class:
+        _check_classes(target, classes, ignore_index)
+        numbers = make(np.arange(classes).reshape((-1, *(1,) * (input.value.ndim - 1 - dim))))
+        probabilities = (target.unsqueeze(dim) == numbers).to(input.dtype)
+    else:
+        probabilities = target
+    if label_smoothing:
+        probabilities = probabilities * (1 - label_smoothing) + label_smoothing / classes
+    terms = logs * probabilities
+    if weight is not None:
+        terms = terms * weight.reshape(*(-1 if k == dim else 1 for k in range(terms.dim())))
+    loss = -terms.sum(dim)
+    if not by_class:
+        if reduction == "mean":
+            return named(loss.sum() / (loss.numel() or 1), "DivBackward1")
+        return _reduced(loss, reduction, "NegBackward0")
+    counted = target != ignore_index
+    scales = counted.to(input.dtype)
+    loss = loss * scales
+    if reduction == "mean":
+        if weight is not None:
+            scales = scales * weight[target.masked_fill(~counted, 0)]
+        return named(loss.sum() / scales.sum(), "DivBackward1")
+    return _reduced(loss, reduction, "NegBackward0")
+
+
+@in_full_precision
+def kl_div(
+    input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False
+) -> Tensor:
+    """The divergence of target probabilities from exp(input)."""
+    if log_target:
+        loss = target.exp() * (target - input)
+    else:
+        loss = _plogp(target) - target * input
+    if reduction == "batchmean":
+        return loss.sum() / input.shape[0]  # type: ignore[no-any-return]
+    return _reduced(loss, reduction, "MeanBackward0")
+
+
+@composed("XlogyBackward0")
+def _plogp(p: Any) -> Any:
+    return p * np.log(np.where(p > 0, p, dtype_of(p).type(1)))
+
+
+@in_full_precision
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
+) -> Tensor:
+    """input for targets 1, max(0, margin - input) for targets -1."""
+    from functrans.torch.pointwise import where
+
+    loss = where(target == 1, input, (margin - input).clamp_min(0))
+    return _reduced(loss, reduction, "MeanBackward0")
+
+
+@in_full_precision
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log likelihood of normal distributions."""
+    bounded = var.clamp_min(eps)
+    loss = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
+    if full:
+        loss = loss + 0.5 * float(np.log(2 * np.pi))
+    return _reduced(loss, reduction, "MeanBackward0")

@@ -1,0 +1,394 @@
+"""Module: parameters, buffers and submodules under names, and hooks around `forward`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, Self, TypeVar
+
+from functrans.torch import dtypes
+from functrans.torch.autograd.modes import no_grad
+from functrans.torch.autograd.nodes import Handle, add_hook, new_table
+from functrans.torch.errors import TensorError, TensorTypeError
+from functrans.torch.nn.parameter import Parameter
+from functrans.torch.tensor import Tensor, conversion
+
+_M = TypeVar("_M", bound="Module")
+
+
+class Module:
+    """A part of a model: subclass it, and write `forward`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> class Shift(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.by = torch.nn.Parameter(torch.ones(1))
+    ...
+    ...     def forward(self, x):
+    ...         return x + self.by
+    >>> Shift()(torch.zeros(1))
+    tensor([1.], grad_fn=<AddBackward0>)
+    """
+
+    training: bool
+
+    def __init__(self) -> None:
+        put = super().__setattr__
+        put("training", True)
+        put("_parameters", OrderedDict())
+        put("_buffers", OrderedDict())
+        put("_temporary", set())  # the names of buffers that are not saved
+        put("_modules", OrderedDict())
+        put("_forward_pre_hooks", new_table())
+        put("_forward_hooks", new_table())
+        put("_backward_hooks", new_table())
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
+            return self.forward(*args, **kwargs)
+        for hook in list(self._forward_pre_hooks.values()):
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        watcher = _BackwardWatcher(self) if self._backward_hooks else None
+        if watcher is not None:
+            args = watcher.inputs(args)
+        out = self.forward(*args, **kwargs)
+        for hook in list(self._forward_hooks.values()):
+            changed = hook(self, args, out)
+            if changed is not None:
+                out = changed
+        return out if watcher is None else watcher.outputs(out)
+
+    # Names.
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        homes = self.__dict__.get("_parameters"), self.__dict__.get("_modules")
+        if isinstance(value, (Parameter, Module)):
+            if homes[0] is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            for home in (self.__dict__, self._parameters, self._buffers, self._modules):
+                home.pop(name, None)
+            (self._parameters if isinstance(value, Parameter) else self._modules)[name] = value
+            return
+        for kind in ("_parameters", "_modules", "_buffers"):
+            home = self.__dict__.get(kind)
+            if home is not None and name in home:
+                if value is not None and (kind != "_buffers" or not isinstance(value, Tensor)):
+                    wanted = {
+                        "_parameters": "torch.nn.Parameter or None",
+                        "_modules": "torch.nn.Module or None",
+                        "_buffers": "torch.Tensor or None",
+                    }[kind]
+                    raise TensorTypeError(
+                        f"cannot assign '{type(value).__name__}' object to {kind[1:-1]} '{name}' "
+                        f"({wanted} required)"
+                    )
+                home[name] = value
+                return
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("_parameters", "_buffers", "_modules"):
+            home = self.__dict__.get(kind)
+            if home is not None and name in home:
+                return home[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name: str) -> None:
+        for home in (self._parameters, self._buffers, self._modules):
+            if name in home:
+                del home[name]
+                return
+        super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter; None keeps the name free of one."""
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Add a tensor that is part of the state but not a parameter."""
+        self._buffers[name] = tensor
+        if not persistent:
+            self._temporary.add(name)
+
+    def register_module(self, name: str, module: Any) -> None:
+        self._modules[name] = module
+
+    add_module = register_module
+
+    def named_modules(self, memo: Any = None, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and all inside, with their names."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name)
+
+    def modules(self) -> Iterator[Module]:
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        for name, module in self._modules.items():
+            if module is not None:
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        for _, module in self.named_children():
+            yield module
+
+    def _named(self, kind: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, tensor in getattr(module, kind).items():
+                if tensor is not None and id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    yield (f"{path}.{name}" if path else name), tensor
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their names."""
+        return self._named("_parameters", prefix, recurse)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        return self._named("_buffers", prefix, recurse)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path such as "encoder.0"."""
+        module = self
+        for name in target.split(".") if target else ():
+            if name not in module._modules:
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = module._modules[name]
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        path, _, name = target.rpartition(".")
+        return self.get_submodule(path)._parameters[name]  # type: ignore[no-any-return]
+
+    # State.
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+        """All parameters and buffers by name; they share memory with the module."""
+        state: dict[str, Any] = OrderedDict()
+        for path, module in self.named_modules(prefix=prefix.rstrip(".")):
+            homes = [*module._parameters.items()]
+            homes += [(n, b) for n, b in module._buffers.items() if n not in module._temporary]
+            for name, tensor in homes:
+                if tensor is not None:
+                    key = f"{path}.{name}" if path else name
+                    state[key] = tensor if keep_vars else tensor.detach()
+        return state
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
+        """Copy parameters and buffers from a dict of them."""
+        own = self.state_dict(keep_vars=True)
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        problems = []
+        if strict and unexpected:
+            names = ", ".join(f'"{name}"' for name in unexpected)
+            problems.append(f"Unexpected key(s) in state_dict: {names}. ")
+        if strict and missing:
+            names = ", ".join(f'"{name}"' for name in missing)
+            problems.append(f"Missing key(s) in state_dict: {names}. ")
+        for name, tensor in own.items():
+            if name in state_dict and state_dict[name].shape != tensor.shape:
+                problems.append(
+                    f"size mismatch for {name}: copying a param with shape {state_dict[name].shape} "
+                    f"from checkpoint, the shape in current model is {tensor.shape}."
+                )
+        if problems:
+            listing = "\n\t".join(problems)
+            raise TensorError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listing}"
+            )
+        with no_grad():
+            for name, tensor in own.items():
+                if name in state_dict:
+                    tensor.copy_(state_dict[name])
+        return IncompatibleKeys(missing, unexpected)
+
+    def train(self, mode: bool = True) -> Self:
+        """Let this module and all inside behave as in training, or not."""
+        for module in self.modules():
+            object.__setattr__(module, "training", bool(mode))
+        return self
+
+    def eval(self) -> Self:
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to zero."""
+        for parameter in self.parameters():
+            if parameter._grad is not None:
+                if set_to_none:
+                    parameter._grad = None
+                else:
+                    parameter._grad = parameter._grad.detach()
+                    parameter._grad.zero_()
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call a function on all modules inside, and on this one."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def to(self, *args: Any, **options: Any) -> Self:
+        """Convert floating point parameters and buffers to a dtype; the only device is the CPU."""
+        wanted, _ = conversion(*args, **options)
+        if wanted is not None:
+            for module in self.modules():
+                for home in (module._parameters, module._buffers):
+                    for tensor in home.values():
+                        if tensor is not None and tensor.dtype.category > 1:
+                            tensor.value = tensor.value.astype(wanted)
+                            if tensor._grad is not None:
+                                tensor._grad.value = tensor._grad.value.astype(wanted)
+        return self
+
+    def float(self) -> Self:
+        return self.to(dtypes.float32)
+
+    def double(self) -> Self:
+        return self.to(dtypes.float64)
+
+    def half(self) -> Self:
+        return self.to(dtypes.float16)
+
+    def cpu(self) -> Self:
+        return self
+
+    def cuda(self, device: Any = None) -> Self:
+        return self.to("cuda")
+
+    # Hooks.
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call hook(module, args) before `forward`; it may return other arguments."""
+        return add_hook(self._forward_pre_hooks, hook)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call hook(module, args, output) after `forward`; it may return another output."""
+        return add_hook(self._forward_hooks, hook)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call hook(module, grad_input, grad_output) when the gradient of the input is known."""
+        return add_hook(self._backward_hooks, hook)
+
+    # Text.
+
+    def extra_repr(self) -> str:
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        lines = [line for line in self.extra_repr().split("\n") if line]
+        children = []
+        for name, module in self._modules.items():
+            first, *rest = repr(module).split("\n")
+            children.append("\n  ".join([f"({name}): {first}", *rest]))
+        head = self._get_name() + "("
+        if not children:
+            return head + "\n  ".join(lines) + ")"
+        return head + "\n  " + "\n  ".join(lines + children) + "\n)"
+
+
+class IncompatibleKeys(tuple[list[str], list[str]]):
+    """The names that `load_state_dict` did not find, and those that it did not expect."""
+
+    def __new__(cls, missing: list[str], unexpected: list[str]) -> IncompatibleKeys:
+        return super().__new__(cls, (missing, unexpected))
+
+    @property
+    def missing_keys(self) -> list[str]:
+        return self[0]
+
+    @property
+    def unexpected_keys(self) -> list[str]:
+        return self[1]
+
+    def __repr__(self) -> str:
+        if not self[0] and not self[1]:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
+
+class _BackwardWatcher:
+    """Collects the gradients of a module's outputs and inputs in one pass, for its hooks."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.grad_outputs: list[Any] = []
+        self.grad_inputs: list[Any] = []
+        self.waiting = 0
+
+    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        watched = []
+        for arg in args:
+            if isinstance(arg, Tensor) and arg.record is not None:
+                place = len(self.grad_inputs)
+                arg = arg.view_as(arg)
+                arg.register_hook(lambda g, place=place: self._input(place, g))
+                self.waiting += 1
+            self.grad_inputs.append(None)
+            watched.append(arg)
+        return tuple(watched)
+
+    def _input(self, place: int, gradient: Tensor) -> Any:
+        self.grad_inputs[place] = gradient
+        self.waiting -= 1
+        return self._run(place) if not self.waiting else None
+
+    def _run(self, place: int) -> Any:
+        replaced = None
+        for hook in list(self.module._backward_hooks.values()):
+            found = hook(self.module, tuple(self.grad_inputs), tuple(self.grad_outputs))
+            replaced = found if found is not None else replaced
+        return None if replaced is None else replaced[place]
+
+    def outputs(self, out: Any) -> Any:
+        results = out if isinstance(out, tuple) else (out,)
+        self.grad_outputs = [None] * len(results)
+        for place, each in enumerate(results):
+            if isinstance(each, Tensor) and each.record is not None:
+                each.register_hook(lambda g, place=place: self._output(place, g))
+        return out
+
+    def _output(self, place: int, gradient: Tensor) -> None:
+        self.grad_outputs[place] = gradient
+        if not self.waiting:  # no input asks for a gradient
+            self._run(0)

@@ -1,0 +1,152 @@
+"""Products of matrices and vectors, beside `matmul`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.torch.arithmetic import matmul, product_error
+from functrans.torch.errors import TensorError
+from functrans.torch.registry import composed, export
+from functrans.torch.tensor import Tensor, lower, named, wrap
+
+
+def _check(name: str, tensor: Tensor, ndim: int) -> None:
+    if tensor.value.ndim != ndim:
+        kinds = {1: "vector", 2: "matrix", 3: "3D tensor"}
+        raise TensorError(f"{name} must be a {kinds[ndim]}")
+
+
+@export()
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.mm(torch.ones(1, 2), torch.ones(2, 1))
+    tensor([[2.]])
+    """
+    _check("self", input, 2)
+    _check("mat2", mat2, 2)
+    return matmul(input, mat2)  # type: ignore[no-any-return]
+
+
+@export()
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two stacks of matrices."""
+    _check("batch1", input, 3)
+    _check("batch2", mat2, 3)
+    if input.value.shape[0] != mat2.value.shape[0]:
+        raise TensorError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{input.shape[0]}, {input.shape[2]}] but got: [{mat2.shape[0]}, {mat2.shape[1]}]."
+        )
+    return named(matmul(input, mat2), "BmmBackward0")
+
+
+@export()
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """The product of a matrix and a vector."""
+    _check("input", input, 2)
+    _check("vec", vec, 1)
+    return matmul(input, vec)  # type: ignore[no-any-return]
+
+
+@export("dot", "inner")
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The sum of the products of entries."""
+    if input.value.ndim != 1 or tensor.value.ndim != 1:
+        return wrap(np.inner(input.lift(), tensor.lift()))
+    if input.value.shape != tensor.value.shape:
+        raise product_error(input.value, tensor.value)
+    return matmul(input, tensor)  # type: ignore[no-any-return]
+
+
+@export("vdot")
+@composed("VdotBackward0")
+def vdot(x: Any, y: Any) -> Any:
+    """The dot product with the conjugate of the first."""
+    return np.vdot(x, y)
+
+
+@export("outer", "ger")
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """All products of two vectors' entries."""
+    return named(input.unsqueeze(1) * vec2.unsqueeze(0), "MulBackward0")
+
+
+@export("addmm")
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2."""
+    return _added(input, mm(mat1, mat2), beta, alpha, "AddmmBackward0")
+
+
+@export("addmv")
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * mat @ vec."""
+    return _added(input, mv(mat, vec), beta, alpha, "AddmvBackward0")
+
+
+@export("baddbmm")
+def baddbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
+    """beta * input + alpha * batch1 @ batch2."""
+    return _added(input, bmm(batch1, batch2), beta, alpha, "BaddbmmBackward0")
+
+
+def _added(input: Tensor, product: Tensor, beta: Any, alpha: Any, name: str) -> Tensor:
+    product = product if alpha == 1 else alpha * product
+    input = input if beta == 1 else beta * input
+    return named(input + product, name)
+
+
+@export(method=False)
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Sums of products, written with indices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.einsum("ij,j->i", torch.eye(2), torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = tuple(operands[0])
+    try:
+        return wrap(np.einsum(equation, *(each.lift() for each in operands)))
+    except ValueError as error:
+        raise TensorError(f"einsum(): {error}") from None
+
+
+@export("tensordot", method=False)
+@composed("ViewBackward0")
+def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+    """Sums of products over some dimensions."""
+    return np.tensordot(a, b, dims)
+
+
+@export("kron")
+@composed("ViewBackward0")
+def kron(x: Any, y: Any) -> Any:
+    """The Kronecker product."""
+    return np.kron(x, y)
+
+
+@export()
+def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
+    """The cross product of vectors of length 3."""
+    return named(
+        lower(np.linalg.cross(input.lift(), other.lift(), axis=dim)), "LinalgCrossBackward0"
+    )
+
+
+@export("cdist", method=False)
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+    """The distances of all rows of one matrix from all rows of another."""
+    from functrans.torch.reducing import vector_norm
+
+    apart = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    return named(vector_norm(apart, p, (-1,), False), "CdistBackward0")

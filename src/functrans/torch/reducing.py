@@ -1,0 +1,537 @@
+"""Reductions, running sums, sorting and searching."""
+
+from __future__ import annotations
+
+import math
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import concrete
+from functrans.core.shapes import dtype_of
+from functrans.ops import reduction, structure
+from functrans.torch import dtypes
+from functrans.torch.errors import TensorError
+from functrans.torch.registry import composed, export
+from functrans.torch.tensor import Tensor, apply, cast, check_dim, lower, make, named, wrap
+
+_NONE = object()
+_np: Any = np  # its types know no tracers
+
+
+class _Pair(tuple[Any, ...]):
+    """Several results with names, as PyTorch returns and prints them."""
+
+    kind: str
+    fields: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        parts = ",\n".join(f"{f}={v!r}" for f, v in zip(self.fields, self, strict=True))
+        return f"torch.return_types.{self.kind}(\n{parts})"
+
+    def __reduce__(self) -> Any:
+        return results, (self.kind, dict(zip(self.fields, self, strict=True)))
+
+
+def results(kind: str, fields: dict[str, Any]) -> Any:
+    """Results of a function, by position and by name."""
+    names: dict[str, Any] = {n: property(itemgetter(k)) for k, n in enumerate(fields)}
+    cls = type(kind, (_Pair,), {"kind": kind, "fields": tuple(fields), **names})
+    return cls(fields.values())
+
+
+def axes(dim: Any, ndim: int) -> tuple[int, ...]:
+    """Dimensions as a tuple of numbers that are not negative; all of them for None or ()."""
+    if dim is None:
+        return tuple(range(ndim))
+    if isinstance(dim, (tuple, list)):
+        if not dim:
+            return tuple(range(ndim))
+        found = tuple(check_dim(each, ndim) for each in dim)
+        if len(set(found)) != len(found):
+            raise TensorError(f"dim {found[0]} appears multiple times in the list of dims")
+        return found if ndim else ()
+    found = (check_dim(dim, ndim),)
+    return found if ndim else ()
+
+
+def _array(input: Tensor) -> Tensor:
+    """A tensor whose value is an array: primitives of reductions do not take scalars."""
+    if isinstance(input.value, np.generic):
+        return make(np.asarray(input.value), input.record)
+    return input
+
+
+@export()
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum along some dimensions, or of all entries.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(2, 3).sum(dim=1)
+    tensor([3., 3.])
+    """
+    given = input
+    if dtype is not None:
+        input = input.to(dtype)
+    elif input.dtype.category < 2:
+        input = cast(input, np.dtype(np.int64))
+    ndim = input.value.ndim
+    out = apply(reduction.sum, _array(input), axis=axes(dim, ndim), keepdims=keepdim)
+    return out if dim is None or given.record is None else named(out, "SumBackward1")
+
+
+@export()
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean along some dimensions, or of all entries."""
+    if dtype is not None:
+        input = input.to(dtype)
+    if input.dtype.category < 2:
+        raise TensorError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+            f"complex dtype. Got: {input.dtype.legacy}"
+        )
+    chosen = axes(dim, input.value.ndim)
+    out = apply(reduction.mean, _array(input), axis=chosen, keepdims=keepdim)
+    return out if dim is None or out.record is None else named(out, "MeanBackward1")
+
+
+@export()
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product of all entries, or along one dimension."""
+    if dtype is not None:
+        input = input.to(dtype)
+    elif input.dtype.category < 2:
+        input = cast(input, np.dtype(np.int64))
+    chosen = axes(dim, input.value.ndim)
+    out = apply(reduction.prod, _array(input), axis=chosen, keepdims=keepdim)
+    return out if dim is None else named(out, "ProdBackward1")
+
+
+def _truth(name: str, primitive: Any) -> None:
+    def function(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+        chosen = axes(dim, input.value.ndim)
+        return apply(primitive, _array(input), axis=chosen, keepdims=keepdim)
+
+    export(name)(function)
+
+
+_truth("any", reduction.any)
+_truth("all", reduction.all)
+
+
+def _positions(name: str, function: Any) -> Any:
+    def search(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        x = input.detach().lift()
+        ndim = input.value.ndim
+        if dim is None:
+            out = function(np.reshape(x, (-1,)), axis=0)
+            return wrap(np.reshape(out, (1,) * ndim) if keepdim else out)
+        axis = check_dim(dim, ndim)
+        if not ndim:
+            return make(np.int64(0))
+        return wrap(function(x, axis=axis, keepdims=keepdim))
+
+    export(name)(search)
+    return search
+
+
+argmax = _positions("argmax", np.argmax)
+argmin = _positions("argmin", np.argmin)
+
+
+def _extreme(name: str, primitive: Any, search: Any, pairwise: str) -> Any:
+    def function(input: Tensor, *args: Any, **options: Any) -> Any:
+        other = options.pop("other", args[0] if args and isinstance(args[0], Tensor) else None)
+        if other is not None:
+            return getattr(input, pairwise)(other)
+        dim, keepdim = options.pop("dim", _NONE), options.pop("keepdim", False)
+        if args:
+            dim, keepdim = args[0], (args[1] if len(args) > 1 else keepdim)
+        if dim is _NONE:
+            if not input.numel():
+                raise TensorError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                    "Specify the reduction dim with the 'dim' argument."
+                )
+            every = tuple(range(input.value.ndim))
+            out = apply(primitive, _array(input), axis=every, keepdims=False)
+            return named(out, f"{name.capitalize()}Backward1")
+        places = search(input, dim, keepdim=True)
+        values = along(input, dim, places)
+        if not keepdim:
+            values, places = values.squeeze(dim), places.squeeze(dim)
+        return results(
+            name, {"values": named(values, f"{name.capitalize()}Backward0"), "indices": places}
+        )
+
+    function.__name__ = name
+    return export(name)(function)
+
+
+def along(input: Tensor, dim: int, places: Tensor) -> Tensor:
+    """The entries at these places along a dimension."""
+    if not input.value.ndim:
+        return input.clone()  # type: ignore[no-any-return]
+    axis = check_dim(dim, input.value.ndim)
+    return wrap(np.take_along_axis(input.lift(), places.lift(), axis))
+
+
+max = _extreme("max", reduction.max, argmax, "maximum")
+min = _extreme("min", reduction.min, argmin, "minimum")
+
+
+def _amount(name: str, primitive: Any) -> None:
+    def function(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+        chosen = axes(dim, input.value.ndim)
+        return apply(primitive, _array(input), axis=chosen, keepdims=keepdim)
+
+    export(name)(function)
+
+
+_amount("amax", reduction.max)
+_amount("amin", reduction.min)
+
+
+@export("aminmax")
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
+    """The smallest and the largest entry."""
+    low, high = input.amin(dim, keepdim), input.amax(dim, keepdim)
+    return results("aminmax", {"min": low, "max": high})
+
+
+def _spread(name: str, root: bool) -> Any:
+    def function(
+        input: Tensor,
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+    ) -> Tensor:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if correction is None:
+            correction = 1 if unbiased is None or unbiased else 0
+        if input.dtype.category < 2:
+            raise TensorError(f"{name} only support floating point and complex dtypes")
+        return _deviation(input, axes(dim, input.value.ndim), correction, keepdim, root)  # type: ignore[no-any-return]
+
+    name_of_record = "StdBackward0" if root else "VarBackward0"
+
+    @composed(name_of_record)
+    def _deviation(x: Any, axis: Any, correction: Any, keepdim: bool, root: bool) -> Any:
+        count = math.prod(x.shape[a] for a in axis)
+        from_mean = x - np.mean(x, axis=axis, keepdims=True)
+        left = count - correction
+        total = np.sum(np.abs(from_mean) ** 2, axis=axis, keepdims=keepdim)
+        variance = total / (left if left > 0 else 0.0)
+        return np.sqrt(variance) if root else variance
+
+    function.__name__ = name
+    return export(name)(function)
+
+
+var = _spread("var", False)
+std = _spread("std", True)
+
+
+@export("var_mean", method=False)
+def var_mean(input: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
+    """The variance and the mean."""
+    return var(input, dim, **options), mean(input, dim, options.get("keepdim", False))
+
+
+@export("std_mean", method=False)
+def std_mean(input: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean."""
+    return std(input, dim, **options), mean(input, dim, options.get("keepdim", False))
+
+
+def highest(x: Any, axis: Any) -> Any:
+    """The largest entries as constants, 0 where they are infinite: what to subtract before exp."""
+    peak = np.max(structure.stop_gradient(x), axis=axis, keepdims=True)
+    return np.where(np.isfinite(peak), peak, dtype_of(peak).type(0))
+
+
+@export()
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """log sum exp, without overflow.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.logsumexp(torch.tensor([1000.0, -1000.0]), dim=0)
+    tensor(1000.)
+    """
+    return _logsumexp(_float(input), axes(dim, input.value.ndim), keepdim)  # type: ignore[no-any-return]
+
+
+def _float(input: Tensor) -> Tensor:
+    return input if input.dtype.category > 1 else cast(input, dtypes.default.numpy)
+
+
+@composed("LogsumexpBackward0")
+def _logsumexp(x: Any, axis: Any, keepdim: bool) -> Any:
+    peak = highest(x, axis)
+    total = np.log(np.sum(np.exp(x - peak), axis=axis, keepdims=True)) + peak
+    return total if keepdim else np.squeeze(total, axis)
+
+
+@export("softmax")
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """exp(x) / sum exp(x) along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.softmax(torch.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return _softmax(input if dtype is None else input.to(dtype), axes(dim, input.value.ndim))  # type: ignore[no-any-return]
+
+
+@composed("SoftmaxBackward0")
+def _softmax(x: Any, axis: Any) -> Any:
+    weights = np.exp(x - highest(x, axis))
+    return weights / np.sum(weights, axis=axis, keepdims=True)
+
+
+@export("log_softmax")
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`."""
+    return _log_softmax(input if dtype is None else input.to(dtype), axes(dim, input.value.ndim))  # type: ignore[no-any-return]
+
+
+@composed("LogSoftmaxBackward0")
+def _log_softmax(x: Any, axis: Any) -> Any:
+    moved = x - highest(x, axis)
+    return moved - np.log(np.sum(np.exp(moved), axis=axis, keepdims=True))
+
+
+@export()
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
+    """The norm of vectors along some dimensions, of order p.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([3.0, 4.0]).norm()
+    tensor(5.)
+    """
+    if dtype is not None:
+        input = input.to(dtype)
+    if input.dtype.category < 2:
+        raise TensorError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{input.dtype.legacy}"
+        )
+    if p == "nuc":
+        return wrap(_np.linalg.norm(input.lift(), "nuc", keepdims=keepdim))
+    order = 2 if p == "fro" or p is None else p
+    return vector_norm(input, order, axes(dim, input.value.ndim), keepdim)  # type: ignore[no-any-return]
+
+
+@composed("LinalgVectorNormBackward0")
+def vector_norm(x: Any, order: Any, axis: Any, keepdim: bool) -> Any:
+    """The norm of the face of a tensor along some axes."""
+    if not len(axis):
+        return np.abs(x)
+    return np.linalg.vector_norm(x, axis=axis, keepdims=keepdim, ord=order)
+
+
+# Running reductions.
+
+
+@export()
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The sum of all entries up to each one."""
+    return _running(reduction.cumsum, input, dim, dtype)
+
+
+@export()
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The product of all entries up to each one."""
+    return _running(reduction.cumprod, input, dim, dtype)
+
+
+def _running(primitive: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
+    if dtype is not None:
+        input = input.to(dtype)
+    elif input.dtype.category < 2:
+        input = cast(input, np.dtype(np.int64))
+    axis = check_dim(dim, input.value.ndim)
+    return apply(primitive, input, axis=axis) if input.value.ndim else input.clone()
+
+
+@export()
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """log of the running sum of exp."""
+    return _log_cumulative(input, check_dim(dim, input.value.ndim))  # type: ignore[no-any-return]
+
+
+@composed("LogcumsumexpBackward0")
+def _log_cumulative(x: Any, axis: int) -> Any:
+    return np.logaddexp.accumulate(x, axis=axis)
+
+
+@export()
+def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
+    """Differences of neighbors."""
+    return wrap(np.diff(input.lift(), n, check_dim(dim, input.value.ndim)))
+
+
+# Sorting and searching.
+
+
+@export()
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The places that sort a tensor along a dimension."""
+    axis = check_dim(dim, input.value.ndim)
+    if not input.value.ndim:
+        return make(np.int64(0))
+    keys = input.detach().lift()
+    if not descending:
+        return wrap(np.argsort(keys, axis=axis, stable=True))
+    # Sorted from the end, so that equal entries keep their order.
+    backward = np.argsort(np.flip(keys, axis), axis=axis, stable=True)
+    return wrap(np.flip(keys.shape[axis] - 1 - backward, axis))
+
+
+@export()
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """The sorted entries along a dimension, and their places.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.sort(torch.tensor([2.0, 1.0])).indices
+    tensor([1, 0])
+    """
+    places = argsort(input, dim, descending)
+    values = named(along(input, dim, places), "SortBackward0")
+    return results("sort", {"values": values, "indices": places})
+
+
+@export()
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The k largest (or smallest) entries along a dimension, and their places."""
+    axis = check_dim(dim, input.value.ndim)
+    if input.value.ndim and k > input.value.shape[axis]:
+        raise TensorError("selected index k out of range")
+    places = argsort(input, dim, descending=largest).narrow(axis, 0, k)
+    values = named(along(input, dim, places), "TopkBackward0")
+    return results("topk", {"values": values, "indices": places})
+
+
+@export()
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest entry along a dimension, and its place."""
+    axis = check_dim(dim, input.value.ndim)
+    places = argsort(input, dim).narrow(axis, k - 1, 1)
+    return _one("kthvalue", input, axis, places, keepdim)
+
+
+def _one(kind: str, input: Tensor, axis: int, places: Tensor, keepdim: bool) -> Any:
+    values = along(input, axis, places)
+    if not keepdim:
+        values, places = values.squeeze(axis), places.squeeze(axis)
+    named(values, f"{kind.capitalize()}Backward0")
+    return results(kind, {"values": values, "indices": places})
+
+
+@export()
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle entry, the lower of two."""
+    if dim is None:
+        flat = input.reshape(-1)
+        return flat.kthvalue((flat.numel() + 1) // 2, 0).values
+    axis = check_dim(dim, input.value.ndim)
+    places = argsort(input, dim).narrow(axis, (input.value.shape[axis] - 1) // 2, 1)
+    return _one("median", input, axis, places, keepdim)
+
+
+@export()
+def quantile(
+    input: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """Quantiles along a dimension."""
+    level = q.detach().value if isinstance(q, Tensor) else q
+    axis = None if dim is None else check_dim(dim, input.value.ndim)
+    out = _np.quantile(input.lift(), level, axis=axis, keepdims=keepdim, method=interpolation)
+    return cast(lower(out), input.value.dtype)
+
+
+@export()
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The places of entries that are not zero, as rows, or as one tensor for each dimension."""
+    places = np.nonzero(np.atleast_1d(concrete(input.detach().value)))
+    if as_tuple:
+        return tuple(map(make, places))
+    if not input.value.ndim:
+        return make(np.zeros((len(places[0]), 0), np.int64))
+    return make(np.stack(places, axis=1))
+
+
+@export()
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many entries are not zero."""
+    return sum(input != 0, dim)
+
+
+@export()
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct entries in order."""
+    found = _np.unique(
+        concrete(input.detach().value),
+        return_inverse=return_inverse,
+        return_counts=return_counts,
+        axis=dim,
+    )
+    return tuple(map(make, found)) if isinstance(found, tuple) else make(found)
+
+
+@export()
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number occurs."""
+    given = None if weights is None else weights.detach().value
+    return make(np.bincount(input.value, given, minlength))
+
+
+@export(method=False)
+def searchsorted(
+    sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None
+) -> Tensor:
+    """Where entries would have to be inserted to keep a sequence in order."""
+    values = input.detach().value if isinstance(input, Tensor) else input
+    chosen = side or ("right" if right else "left")
+    return make(_np.searchsorted(sorted_sequence.detach().value, values, chosen))
+
+
+@export("nansum")
+@composed("NansumBackward0")
+def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The sum of what is not nan."""
+    return np.nansum(x, axis=None if dim is None else axes(dim, x.ndim), keepdims=keepdim)
+
+
+@export("nanmean")
+@composed("NanmeanBackward0")
+def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The mean of what is not nan."""
+    return np.nanmean(x, axis=None if dim is None else axes(dim, x.ndim), keepdims=keepdim)

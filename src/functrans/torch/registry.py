@@ -1,0 +1,68 @@
+"""How functions become names of `functrans.torch` and methods of `Tensor`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from functrans.torch.tensor import Tensor, lower, named
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+FUNCTIONS: dict[str, Any] = {}  # the functions of the torch namespace, by name
+
+
+def export(
+    *names: str, method: bool = True, function: bool = True
+) -> Callable[[_Function], _Function]:
+    """Make a function known under these names, or under its own."""
+
+    def decorate(each: _Function) -> _Function:
+        for name in names or (each.__name__,):
+            if function:
+                FUNCTIONS[name] = each
+            if method:
+                setattr(Tensor, name, each)
+        return each
+
+    return decorate
+
+
+def attach(**members: Any) -> None:
+    """Give `Tensor` these methods and properties."""
+    for name, member in members.items():
+        setattr(Tensor, name, member)
+
+
+def composed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function written with NumPy's names: it gets tensors by their NumPy face.
+
+    `name` is what the `grad_fn` of its result is called.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with np.errstate(all="ignore"):
+                result = lower(
+                    function(*map(lift, args), **{k: lift(v) for k, v in kwargs.items()})
+                )
+            for each in result if isinstance(result, (tuple, list)) else (result,):
+                named(each, name)
+            return result
+
+        return wrapper
+
+    return decorate
+
+
+def lift(value: Any) -> Any:
+    """The NumPy face of a tensor, also of those in a list or tuple."""
+    if isinstance(value, Tensor):
+        return value.lift()
+    if type(value) in (tuple, list):
+        return type(value)(map(lift, value))
+    return value

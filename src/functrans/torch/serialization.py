@@ -1,0 +1,82 @@
+"""save and load: nested containers of tensors in npz files. Nothing is pickled."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from functrans.torch.errors import TensorTypeError, TensorValueError
+from functrans.torch.registry import export
+from functrans.torch.tensor import Tensor, make
+
+_STRUCTURE = "structure"
+
+
+def _written(value: Any, arrays: dict[str, Any]) -> Any:
+    """A value as JSON, with its tensors in `arrays`."""
+    if isinstance(value, (Tensor, np.ndarray)):
+        name = f"tensor{len(arrays)}"
+        arrays[name] = np.asarray(value.detach().value if isinstance(value, Tensor) else value)
+        return {"kind": "tensor" if isinstance(value, Tensor) else "array", "name": name}
+    if isinstance(value, dict):
+        items = [[_written(k, arrays), _written(v, arrays)] for k, v in value.items()]
+        return {"kind": "dict", "items": items}
+    if isinstance(value, (list, tuple)):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {"kind": kind, "items": [_written(each, arrays) for each in value]}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return {"kind": "value", "value": value}
+    raise TensorTypeError(
+        f"torch.save writes dicts, lists, tuples, numbers, strings and tensors, not "
+        f"{type(value).__name__}: save module.state_dict() instead of a module."
+    )
+
+
+def _read(node: Any, arrays: Any) -> Any:
+    kind = node["kind"]
+    if kind in ("tensor", "array"):
+        array = arrays[node["name"]]
+        return make(array if array.ndim else array[()]) if kind == "tensor" else array
+    if kind == "dict":
+        return {_read(k, arrays): _read(v, arrays) for k, v in node["items"]}
+    if kind in ("list", "tuple"):
+        parts = [_read(each, arrays) for each in node["items"]]
+        return tuple(parts) if kind == "tuple" else parts
+    return node["value"]
+
+
+@export(method=False)
+def save(obj: Any, f: Any) -> None:
+    """Write a state dict, or other containers of tensors, to a file as npz.
+
+    Examples
+    --------
+    >>> import io
+    >>> import functrans.torch as torch
+    >>> file = io.BytesIO()
+    >>> torch.save({"x": torch.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    {'x': tensor([1., 1.])}
+    """
+    arrays: dict[str, Any] = {}
+    structure = json.dumps(_written(obj, arrays))
+    arrays[_STRUCTURE] = np.frombuffer(structure.encode(), np.uint8)
+    if hasattr(f, "write"):
+        np.savez(f, **arrays)
+        return
+    with open(f, "wb") as file:
+        np.savez(file, **arrays)
+
+
+@export(method=False)
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True, **options: Any) -> Any:
+    """Read what `save` wrote."""
+    with np.load(f, allow_pickle=False) as arrays:
+        if _STRUCTURE not in arrays:
+            raise TensorValueError("torch.load: this file was not written by functrans' torch.save")
+        return _read(json.loads(arrays[_STRUCTURE].tobytes().decode()), arrays)

@@ -1,0 +1,618 @@
+"""Views of tensors, and functions that move entries around."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import Tracer
+from functrans.core.shapes import shape_of
+from functrans.ops import indexing, structure
+from functrans.torch import dtypes, views
+from functrans.torch.errors import TensorError, TensorIndexError, TensorTypeError, TensorValueError
+from functrans.torch.registry import FUNCTIONS, attach, composed, export, lift
+from functrans.torch.tape import MODE, record_call
+from functrans.torch.tensor import Size, Tensor, cast, check_dim, lower, make, named, wrap
+
+
+def view_of(input: Tensor, primitive: Any, params: Any, back: Any, name: str) -> Tensor:
+    """A tensor that shares the memory of another, by a primitive; `back` undoes it on a face."""
+    if isinstance(input.value, Tracer):
+        result = lower(primitive(input.value, **params))
+        return views.link(  # type: ignore[no-any-return]
+            result, input, lambda face: primitive(face, **params), lambda base, view: back(view)
+        )
+    array = views.memory(input)
+    out = primitive.impl(array, **params)
+    record = None
+    if input.record is not None and MODE.enabled:
+        record = record_call(primitive, (array,), (input.record,), params, out)
+        if record is not None:
+            record.name = name
+    result = make(out, record)
+    if out.base is None and out.size:  # a copy: the entries did not lie that way
+        return result
+    return views.link(  # type: ignore[no-any-return]
+        result, input, lambda face: primitive(face, **params), lambda base, view: back(view)
+    )
+
+
+def _shape(input: Tensor, size: tuple[Any, ...]) -> tuple[int, ...]:
+    """A new shape for the same entries, in which -1 stands for what is left."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    wanted = [int(length) for length in size]
+    total = input.numel()
+    known = math.prod(length for length in wanted if length != -1)
+    bad = TensorError(f"shape '{wanted}' is invalid for input of size {total}")
+    if wanted.count(-1) > 1:
+        raise TensorError("only one dimension can be inferred")
+    if -1 in wanted:
+        if not known or total % known:
+            raise bad
+        wanted[wanted.index(-1)] = total // known
+    elif known != total:
+        raise bad
+    return tuple(wanted)
+
+
+def _reshaped(input: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+    before = tuple(input.value.shape)
+    return view_of(
+        input,
+        structure.reshape,
+        {"shape": shape},
+        lambda view: structure.reshape(view, shape=before),
+        name,
+    )
+
+
+@export()
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """The same entries in another shape, as a view if memory allows.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.arange(4).reshape(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    return _reshaped(input, _shape(input, shape), "ViewBackward0")
+
+
+@export(function=False)
+def view(self: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape; also `view(dtype)`."""
+    if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
+        return make(views.memory(self).view(shape[0].numpy))
+    wanted = _shape(self, shape)
+    result = _reshaped(self, wanted, "ViewBackward0")
+    plain = isinstance(self.value, np.ndarray) and self.value.size
+    if plain and not np.may_share_memory(result.value, self.value):
+        raise TensorError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension "
+            "spans across two contiguous subspaces). Use .reshape(...) instead."
+        )
+    return result
+
+
+@export(function=False)
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same memory in the shape of another tensor."""
+    return view(self, *other.shape)
+
+
+@export(function=False)
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same entries in the shape of another tensor."""
+    return reshape(self, *other.shape)
+
+
+@export()
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Some neighboring dimensions as one."""
+    shape = tuple(input.value.shape)
+    start, end = check_dim(start_dim, len(shape)), check_dim(end_dim, len(shape))
+    if start > end:
+        raise TensorError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape(input, 1)
+    return reshape(input, *shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
+
+
+@export()
+def ravel(input: Tensor) -> Tensor:
+    """The same entries in one row."""
+    return reshape(input, -1)
+
+
+@export()
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension as several."""
+    shape = tuple(input.value.shape)
+    axis = check_dim(dim, len(shape))
+    known = math.prod(length for length in sizes if length != -1)
+    parts = [shape[axis] // known if length == -1 else length for length in sizes]
+    return reshape(input, *shape[:axis], *parts, *shape[axis + 1 :])
+
+
+@export()
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """The tensor without dimensions of length 1, or without some of them."""
+    shape = tuple(input.value.shape)
+    if dim is None:
+        chosen = set(range(len(shape)))
+    else:
+        dims = dim if isinstance(dim, (tuple, list)) else (dim,)
+        chosen = {check_dim(each, len(shape)) for each in dims}
+    kept = tuple(n for k, n in enumerate(shape) if n != 1 or k not in chosen)
+    return _reshaped(input, kept, "SqueezeBackward0" if dim is None else "SqueezeBackward1")
+
+
+@export()
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """The tensor with one more dimension, of length 1."""
+    shape = list(input.value.shape)
+    axis = check_dim(dim, len(shape) + 1)
+    shape.insert(axis, 1)
+    return _reshaped(input, tuple(shape), "UnsqueezeBackward0")
+
+
+def _permuted(input: Tensor, axes: tuple[int, ...], name: str) -> Tensor:
+    inverse = structure.inverse_permutation(axes)
+    return view_of(
+        input,
+        structure.transpose,
+        {"axes": axes},
+        lambda view: structure.transpose(view, axes=inverse),
+        name,
+    )
+
+
+@export()
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """The dimensions in another order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
+    torch.Size([4, 2, 3])
+    """
+    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
+        dims = tuple(dims[0])
+    ndim = input.value.ndim
+    if len(dims) != ndim:
+        raise TensorError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+            f"of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to "
+            f"len(dims) = {len(dims)}"
+        )
+    axes = tuple(check_dim(dim, ndim) for dim in dims)
+    if len(set(axes)) != ndim:
+        raise TensorError("permute(): duplicate dims are not allowed.")
+    return _permuted(input, axes, "PermuteBackward0")
+
+
+@export("transpose", "swapaxes", "swapdims")
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged."""
+    ndim = input.value.ndim
+    a, b = check_dim(dim0, ndim), check_dim(dim1, ndim)
+    if not ndim:
+        return input
+    axes = list(range(ndim))
+    axes[a], axes[b] = b, a
+    return _permuted(input, tuple(axes), "TransposeBackward0")
+
+
+@export()
+def t(input: Tensor) -> Tensor:
+    """A matrix with rows and columns exchanged."""
+    if input.value.ndim > 2:
+        raise TensorError(
+            f"t() expects a tensor with <= 2 dimensions, but self is {input.value.ndim}D"
+        )
+    return named(transpose(input, 0, 1), "TBackward0") if input.value.ndim == 2 else input
+
+
+def _T(self: Tensor) -> Tensor:
+    return _permuted(self, tuple(reversed(range(self.value.ndim))), "PermuteBackward0")
+
+
+def _mT(self: Tensor) -> Tensor:
+    if self.value.ndim < 2:
+        raise TensorError(
+            "tensor.mT is only supported on matrices or batches of matrices. Got "
+            f"{self.value.ndim}-D tensor."
+        )
+    return transpose(self, -2, -1)
+
+
+def _H(self: Tensor) -> Tensor:
+    if self.value.ndim not in (0, 2):
+        raise TensorError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.value.ndim}-D tensor."
+        )
+    return transpose(self, 0, 1).conj() if self.is_complex() else transpose(self, 0, 1)
+
+
+attach(T=property(_T), mT=property(_mT), H=property(_H))
+attach(mH=property(lambda self: _mT(self).conj()))
+
+
+@export("movedim", "moveaxis")
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Some dimensions moved to other places."""
+    ndim = input.value.ndim
+    sources = [check_dim(s, ndim) for s in ([source] if isinstance(source, int) else source)]
+    targets = [
+        check_dim(d, ndim) for d in ([destination] if isinstance(destination, int) else destination)
+    ]
+    order = [axis for axis in range(ndim) if axis not in sources]
+    for target, origin in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, origin)
+    return _permuted(input, tuple(order), "PermuteBackward0")
+
+
+@export(function=False)
+def expand(self: Tensor, *sizes: Any) -> Tensor:
+    """Dimensions of length 1 repeated, without copying; -1 keeps a length."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    shape = tuple(self.value.shape)
+    extra = len(sizes) - len(shape)
+    if extra < 0:
+        raise TensorError(
+            f"expand(torch.{self.dtype.legacy}Tensor{{{list(shape)}}}, size={list(sizes)}): the number "
+            f"of sizes provided ({len(sizes)}) must be greater or equal to the number of dimensions in "
+            f"the tensor ({len(shape)})"
+        )
+    wanted = [int(n) if n != -1 else shape[k - extra] for k, n in enumerate(sizes)]
+    for k, n in enumerate(shape):
+        if n != 1 and wanted[k + extra] != n:
+            raise TensorError(
+                f"The expanded size of the tensor ({wanted[k + extra]}) must match the existing size "
+                f"({n}) at non-singleton dimension {k + extra}.  Target sizes: {list(sizes)}.  Tensor "
+                f"sizes: {list(shape)}"
+            )
+    if isinstance(self.value, np.generic):
+        views.memory(self)
+    return named(lower(structure.broadcast_to(self.lift(), shape=tuple(wanted))), "ExpandBackward0")
+
+
+@export(function=False)
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """`expand` to the shape of another tensor."""
+    return expand(self, *other.shape)
+
+
+@export()
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """`expand` to a shape."""
+    return expand(input, *size)
+
+
+@export(method=False)
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Tensors expanded to one shape."""
+    shape = np.broadcast_shapes(*(each.value.shape for each in tensors))
+    return tuple(expand(each, *shape) for each in tensors)
+
+
+@export(method=False)
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that these broadcast to."""
+    return Size(np.broadcast_shapes(*shapes))
+
+
+@export(function=False)
+def repeat(self: Tensor, *sizes: Any) -> Tensor:
+    """Copies of the tensor side by side along each dimension."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    if len(sizes) < self.value.ndim:
+        raise TensorError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
+    return named(lower(np.tile(_with_axes(self), sizes)), "RepeatBackward0")
+
+
+def _with_axes(tensor: Tensor) -> Any:
+    face = tensor.lift()
+    return face if tensor.value.ndim else np.reshape(face, (1,))
+
+
+@export()
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """Copies of the tensor side by side; missing dimensions count as 1."""
+    dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    return named(lower(np.tile(_with_axes(input), dims)), "RepeatBackward0")
+
+
+@export()
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    """Each entry repeated."""
+    count = repeats.value if isinstance(repeats, Tensor) else repeats
+    return wrap(np.repeat(input.lift(), count, axis=dim))
+
+
+@export("flip")
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """The entries in reverse order along some dimensions."""
+    axes = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    places = tuple(check_dim(axis, input.value.ndim) for axis in axes)
+    return named(lower(np.flip(input.lift(), places)).contiguous(), "FlipBackward0")
+
+
+@export("fliplr")
+@composed("FlipBackward0")
+def fliplr(x: Any) -> Any:
+    """Columns in reverse order."""
+    return np.fliplr(x)
+
+
+@export("flipud")
+@composed("FlipBackward0")
+def flipud(x: Any) -> Any:
+    """Rows in reverse order."""
+    return np.flipud(x)
+
+
+@export("roll")
+@composed("RollBackward0")
+def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
+    """Entries moved along, and back in at the other end."""
+    return np.roll(x, shifts, dims)
+
+
+@export("rot90")
+@composed("Rot90Backward0")
+def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+    """A matrix turned by quarters."""
+    return np.rot90(x, k, tuple(dims))
+
+
+# Joining and splitting.
+
+
+def _joint(tensors: Any, name: str) -> list[Tensor]:
+    if isinstance(tensors, Tensor):
+        raise TensorTypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
+    parts = list(tensors)
+    if not parts:
+        kind = TensorValueError if name == "cat" else TensorError
+        raise kind(f"torch.{name}(): expected a non-empty list of Tensors")
+    for k, part in enumerate(parts):
+        if not isinstance(part, Tensor):
+            raise TensorTypeError(
+                f"expected Tensor as element {k} in argument 0, but got {type(part).__name__}"
+            )
+    wanted = parts[0].dtype
+    for part in parts[1:]:
+        wanted = dtypes.promote_types(wanted, part.dtype)
+    return [cast(part, wanted.numpy) for part in parts]
+
+
+@export("cat", "concat", "concatenate", method=False)
+def cat(tensors: Any, dim: int = 0) -> Tensor:
+    """Tensors one after the other along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cat([torch.zeros(1), torch.ones(2)])
+    tensor([0., 1., 1.])
+    """
+    parts = [p for p in _joint(tensors, "cat") if p.value.shape != (0,)] or list(tensors)
+    shapes = [tuple(part.value.shape) for part in parts]
+    ndim = len(shapes[0])
+    if not ndim:
+        raise TensorError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    axis = check_dim(dim, ndim)
+    for k, shape in enumerate(shapes):
+        if len(shape) != ndim:
+            raise TensorError(
+                f"Tensors must have same number of dimensions: got {ndim} and {len(shape)}"
+            )
+        for place, (m, n) in enumerate(zip(shapes[0], shape, strict=True)):
+            if place != axis and m != n:
+                raise TensorError(
+                    f"Sizes of tensors must match except in dimension {axis}. Expected size {m} but "
+                    f"got size {n} for tensor number {k} in the list."
+                )
+    return wrap(structure.concatenate(*map(lift, parts), axis=axis))
+
+
+@export(method=False)
+def stack(tensors: Any, dim: int = 0) -> Tensor:
+    """Tensors of one shape, along a new dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.stack([torch.tensor(1.0), torch.tensor(2.0)])
+    tensor([1., 2.])
+    """
+    parts = _joint(tensors, "stack")
+    for k, part in enumerate(parts):
+        if part.value.shape != parts[0].value.shape:
+            raise TensorError(
+                f"stack expects each tensor to be equal size, but got {list(parts[0].value.shape)} at "
+                f"entry 0 and {list(part.value.shape)} at entry {k}"
+            )
+    axis = check_dim(dim, parts[0].value.ndim + 1)
+    return named(lower(np.stack([part.lift() for part in parts], axis=axis)), "StackBackward0")
+
+
+def _stacker(name: str, function: Any) -> None:
+    def stacked(tensors: Any) -> Tensor:
+        return named(
+            lower(function([part.lift() for part in _joint(tensors, name)])), "CatBackward0"
+        )
+
+    export(name, method=False)(stacked)
+
+
+_stacker("hstack", np.hstack)
+_stacker("vstack", np.vstack)
+_stacker("row_stack", np.vstack)
+_stacker("dstack", np.dstack)
+_stacker("column_stack", np.column_stack)
+
+
+@export()
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`length` entries from `start` on, along a dimension."""
+    axis = check_dim(dim, input.value.ndim)
+    start = int(start) + (input.value.shape[axis] if start < 0 else 0)
+    if start + length > input.value.shape[axis]:
+        raise TensorError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({input.value.shape[axis]})."
+        )
+    return input[(slice(None),) * axis + (slice(start, start + length),)]
+
+
+@export()
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One entry along a dimension, which goes away."""
+    if not input.value.ndim:
+        raise TensorIndexError("select() cannot be applied to a 0-dim tensor.")
+    axis = check_dim(dim, input.value.ndim)
+    return input[(slice(None),) * axis + (int(index),)]
+
+
+@export()
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of a size, or of the given sizes, along a dimension."""
+    axis = check_dim(dim, tensor.value.ndim)
+    total = tensor.value.shape[axis]
+    if isinstance(split_size_or_sections, int):
+        step = split_size_or_sections
+        sizes = [min(step, total - k) for k in range(0, total, step)] or [0]
+    else:
+        sizes = list(split_size_or_sections)
+        if sum(sizes) != total:
+            raise TensorError(
+                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size "
+                f"at dimension {axis}), but got split_sizes={sizes}"
+            )
+    pieces, start = [], 0
+    for size in sizes:
+        pieces.append(named(narrow(tensor, axis, start, size), "SplitBackward0"))
+        start += size
+    return tuple(pieces)
+
+
+@export()
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` pieces of equal size, but for the last."""
+    axis = check_dim(dim, input.value.ndim)
+    return split(input, max(1, -(-input.value.shape[axis] // chunks)), axis)
+
+
+@export()
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces between the given places, or as many as given."""
+    axis = check_dim(dim, input.value.ndim)
+    places = np.array_split(np.arange(input.value.shape[axis]), indices_or_sections)
+    return split(input, [len(place) for place in places], axis)
+
+
+@export()
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """All slices along a dimension."""
+    axis = check_dim(dim, input.value.ndim)
+    count = input.value.shape[axis]
+    return tuple(named(select(input, axis, k), "UnbindBackward0") for k in range(count))
+
+
+# Diagonals and triangles.
+
+
+@export("tril")
+@composed("TrilBackward0")
+def tril(x: Any, diagonal: int = 0) -> Any:
+    """Zeros above a diagonal."""
+    return np.tril(x, diagonal)
+
+
+@export("triu")
+@composed("TriuBackward0")
+def triu(x: Any, diagonal: int = 0) -> Any:
+    """Zeros below a diagonal."""
+    return np.triu(x, diagonal)
+
+
+@export("diag")
+@composed("DiagBackward0")
+def diag(x: Any, diagonal: int = 0) -> Any:
+    """The diagonal of a matrix, or a matrix with this diagonal."""
+    return np.diag(x, diagonal)
+
+
+@export("diagonal")
+@composed("DiagonalBackward0")
+def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonals of matrices."""
+    return np.diagonal(x, offset, dim1, dim2)
+
+
+@export("diag_embed")
+@composed("DiagEmbedBackward0")
+def diag_embed(x: Any, offset: int = 0) -> Any:
+    """Matrices with these diagonals."""
+    n = shape_of(x)[-1] + abs(offset)
+    rows = np.arange(shape_of(x)[-1])
+    template = (slice(None),) * (x.ndim - 1) + (indexing.ARRAY, indexing.ARRAY)
+    places = (rows + max(-offset, 0), rows + max(offset, 0))
+    shape = (*shape_of(x)[:-1], n, n)
+    return indexing.scatter(x, *places, shape=shape, template=template)
+
+
+@export("trace")
+@composed("TraceBackward0")
+def trace(x: Any) -> Any:
+    """The sum of the diagonal."""
+    return np.trace(x)
+
+
+_meshgrid: Any = np.meshgrid
+
+
+@export(method=False)
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Coordinates of a grid, one tensor for each dimension."""
+    parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    return tuple(lower(each) for each in _meshgrid(*map(lift, parts), indexing=indexing))
+
+
+@export(function=False)
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of a size along a dimension, as a new last dimension."""
+    axis = check_dim(dimension, self.value.ndim)
+    count = (self.value.shape[axis] - size) // step + 1
+    places = np.arange(count)[:, None] * step + np.arange(size)
+    windows = np.take(self.lift(), places, axis=axis)
+    return named(lower(np.moveaxis(windows, axis + 1, -1)), "UnfoldBackward0")
+
+
+@export(method=False)
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of a larger one."""
+    width = sum(each.shape[-1] for each in tensors)
+    rows, start = [], 0
+    for each in tensors:
+        after = width - start - each.shape[-1]
+        rows.append(np.pad(each.lift(), ((0, 0), (start, after))))
+        start += each.shape[-1]
+    return wrap(np.concatenate(rows))
+
+
+FUNCTIONS["numel"] = Tensor.numel
+FUNCTIONS["is_tensor"] = lambda obj: isinstance(obj, Tensor)
+FUNCTIONS["is_floating_point"] = Tensor.is_floating_point
+FUNCTIONS["is_complex"] = Tensor.is_complex

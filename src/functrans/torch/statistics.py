@@ -1,0 +1,144 @@
+"""Statistics and sets: running extremes, modes, histograms, covariances, membership."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functrans.core.dispatch import concrete
+from functrans.ops import access, indexing
+from functrans.torch import dtypes
+from functrans.torch.indexing import numpy_key
+from functrans.torch.reducing import along, results, searchsorted
+from functrans.torch.registry import composed, export
+from functrans.torch.tensor import Tensor, check_dim, make, named, wrap
+
+
+def _running_extreme(name: str, accumulate: Any) -> None:
+    def function(input: Tensor, dim: int) -> Any:
+        """The most extreme entry so far along a dimension, and its place, the last of equal ones."""
+        axis = check_dim(dim, input.value.ndim)
+        values = np.atleast_1d(concrete(input.detach().value))
+        at_record = values == accumulate(values, axis=axis)
+        numbers = np.arange(values.shape[axis]).reshape((-1, *(1,) * (values.ndim - 1 - axis)))
+        places = np.maximum.accumulate(np.where(at_record, numbers, 0), axis=axis)
+        indices = make(places.reshape(input.value.shape))
+        found = named(along(input, dim, indices), f"{name.capitalize()}Backward0")
+        return results(name, {"values": found, "indices": indices})
+
+    export(name)(function)
+
+
+_running_extreme("cummax", np.maximum.accumulate)
+_running_extreme("cummin", np.minimum.accumulate)
+
+
+@export()
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent entry along a dimension, the smallest of several, and its last place."""
+    axis = check_dim(dim, input.value.ndim)
+    rows = np.moveaxis(np.atleast_1d(concrete(input.detach().value)), axis, -1)
+    places = np.empty(rows.shape[:-1], np.int64)
+    for index in np.ndindex(places.shape):
+        kinds, counts = np.unique(rows[index], return_counts=True)
+        places[index] = np.flatnonzero(rows[index] == kinds[counts.argmax()])[-1]
+    indices = make(np.expand_dims(places, axis))
+    values = along(input, dim, indices)
+    if not keepdim:
+        values, indices = values.squeeze(dim), indices.squeeze(dim)
+    return results("mode", {"values": named(values, "ModeBackward0"), "indices": indices})
+
+
+@export()
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many entries fall into each of equal bins between min and max."""
+    values = np.asarray(concrete(input.detach().value)).reshape(-1)
+    low, high = (values.min(), values.max()) if min == max == 0 else (min, max)
+    if low == high:
+        low, high = low - 1, high + 1
+    counts, _ = np.histogram(values, bins, (low, high))
+    return make(counts.astype(values.dtype))
+
+
+@export()
+def isin(elements: Any, test_elements: Any, *, invert: bool = False) -> Tensor:
+    """Whether each entry is among others.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
+    x, y = (
+        concrete(each.detach().value) if isinstance(each, Tensor) else each
+        for each in (elements, test_elements)
+    )
+    return make(np.isin(x, y, invert=invert))
+
+
+@export("bucketize", method=False)
+def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
+    """The number of the interval between boundaries that each entry is in."""
+    return searchsorted(boundaries, input, right=right)
+
+
+@export()
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The norm of the difference."""
+    return named((input - other).norm(p), "DistBackward0")
+
+
+@export("cov")
+@composed("SqueezeBackward0")
+def cov(x: Any, *, correction: int = 1) -> Any:
+    """The covariances of rows."""
+    return np.cov(x, ddof=correction).astype(x.dtype)
+
+
+@export("corrcoef")
+@composed("ClampBackward1")
+def corrcoef(x: Any) -> Any:
+    """The correlations of rows."""
+    return np.corrcoef(x).astype(x.dtype)
+
+
+@export("trapezoid", "trapz", method=False)
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """The integral along a dimension, by trapezoids."""
+    places = None if x is None else x.lift()
+    return wrap(np.trapezoid(y.lift(), places, dx, dim))
+
+
+@export("cartesian_prod", method=False)
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All combinations of entries, one in each row."""
+    if len(tensors) == 1:
+        return tensors[0]
+    grids = np.meshgrid(*(each.lift() for each in tensors), indexing="ij")
+    return wrap(np.stack([np.reshape(grid, (-1,)) for grid in grids], axis=1))
+
+
+@export("result_type", method=False)
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The dtype in which two operands are computed with."""
+    both = (tensor1, tensor2)
+    arrays = [each.value for each in both if isinstance(each, Tensor)]
+    numbers = [each for each in both if not isinstance(each, Tensor)]
+    return dtypes.of_numpy(dtypes.joint_dtype(arrays, numbers))
+
+
+@export(function=False)
+def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """Write values at indices, or add them."""
+    key = tuple(indices)
+    if not accumulate:
+        self[key] = values
+        return self
+    template, arrays = access.index_of(self.value, numpy_key(key))
+    part = values.lift() if isinstance(values, Tensor) else self.value.dtype.type(values)
+    spread = np.broadcast_to(part, self[key].shape)
+    shape = tuple(self.value.shape)
+    added = indexing.scatter(spread, *arrays, shape=shape, template=template)
+    return self.add_(wrap(added))  # type: ignore[no-any-return]

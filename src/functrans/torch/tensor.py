@@ -1,0 +1,631 @@
+"""Tensor: a value, and the record of how it was made.
+
+Here is what every tensor has: its operators, its place in the graph, and its conversions. The functions
+that are also methods attach themselves, each in the module of its subject.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from functrans.core import tree
+from functrans.core.dispatch import Tracer, concrete
+from functrans.core.tracer import ArrayTracer
+from functrans.interpreters.tape import next_key
+from functrans.ops import structure
+from functrans.torch import changes, dtypes, views
+from functrans.torch.dtypes import dtype as DType
+from functrans.torch.errors import (
+    DeviceError,
+    TensorError,
+    TensorIndexError,
+    TensorTypeError,
+    TensorValueError,
+)
+from functrans.torch.tape import MODE, Record, lowered, record_call, tracer
+
+_new = object.__new__
+_ndarray = np.ndarray
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor, as PyTorch shows it."""
+
+    def numel(self) -> int:
+        total = 1
+        for length in self:
+            total *= length
+        return total
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+
+class device:
+    """Where a tensor is: on the CPU, which is the only place there is.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.device("cpu")
+    device(type='cpu')
+    """
+
+    type = "cpu"
+    index = None
+
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+        check_device(type)
+
+    def __repr__(self) -> str:
+        return "device(type='cpu')"
+
+    def __str__(self) -> str:
+        return "cpu"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device)
+
+    def __hash__(self) -> int:
+        return hash("cpu")
+
+
+def check_device(given: Any) -> None:
+    """There is no device but the CPU."""
+    if given is None or isinstance(given, device):
+        return
+    name = given.partition(":")[0] if isinstance(given, str) else given
+    if name == "cpu":
+        return
+    if name in ("cuda", "mps", "xpu"):
+        raise DeviceError(
+            f"there is no device {given!r}: functrans computes with NumPy, on the CPU. Leave device "
+            'out, or write device="cpu".'
+        )
+    raise TensorError(f"Expected one of cpu device type at start of device string: {given}")
+
+
+class Tensor:
+    """An array that remembers how it was made; see `torch.tensor`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x**2).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    # `value` is an array, a NumPy scalar if there are no axes, or a tracer of a running transform;
+    # `record` is None if no gradient is required, and [key] for a leaf.
+    __slots__ = ("__dict__", "__weakref__", "record", "value")
+
+    value: Any
+    record: Any
+
+    origin: Any = None  # what this tensor is a view of
+    viewers: Any = None  # weak references to the views of this tensor
+    inference = False
+    retains_grad = False
+    post_hooks: Any = None  # what runs after a gradient was added to that of a leaf
+    _grad: Any = None
+
+    if TYPE_CHECKING:
+        # Methods and operators attach themselves.
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __rand__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __ror__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __rxor__(self, other: Any) -> Tensor: ...
+        def __lshift__(self, other: Any) -> Tensor: ...
+        def __rshift__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
+
+    def __init__(self, *data: Any) -> None:
+        if len(data) == 1 and not isinstance(data[0], int):
+            given = data[0]
+            plain = given.value if isinstance(given, Tensor) else np.asarray(given)
+            self.value = np.array(plain, dtypes.default.numpy)
+        else:
+            self.value = np.empty(data if data else (0,), dtypes.default.numpy)
+        self.record = None
+
+    # The NumPy face.
+
+    def lift(self) -> Any:
+        """What NumPy's functions are called on in place of this tensor."""
+        return self.value if self.record is None else tracer(self.value, self.record)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            return NotImplemented
+        with np.errstate(all="ignore"):
+            return lower(getattr(ufunc, method)(*map(face_of, inputs), **kwargs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        def lift_all(value: Any) -> Any:
+            if isinstance(value, (tuple, list)):
+                return type(value)(map(lift_all, value))
+            return value.lift() if isinstance(value, Tensor) else value
+
+        return lower(function(*lift_all(args), **{k: lift_all(v) for k, v in kwargs.items()}))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    # What it looks like.
+
+    @property
+    def shape(self) -> Size:
+        return Size(self.value.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length along one dimension."""
+        return self.shape if dim is None else self.shape[check_dim(dim, self.value.ndim)]
+
+    def dim(self) -> int:
+        return self.value.ndim  # type: ignore[no-any-return]
+
+    ndimension = dim
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim  # type: ignore[no-any-return]
+
+    def numel(self) -> int:
+        return self.shape.numel()
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> DType:
+        return dtypes.of_numpy(self.value.dtype)
+
+    @property
+    def device(self) -> device:
+        return device()
+
+    @property
+    def layout(self) -> str:
+        return "torch.strided"
+
+    is_cuda = is_sparse = is_quantized = is_meta = False
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.itemsize
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    def is_inference(self) -> bool:
+        return self.inference
+
+    def is_contiguous(self) -> bool:
+        value = concrete(self.value)
+        return not isinstance(value, _ndarray) or value.flags.c_contiguous
+
+    def stride(self, dim: int | None = None) -> Any:
+        """How many entries lie between neighbors along each dimension."""
+        value = np.asarray(concrete(self.value))
+        strides = tuple(step // value.itemsize for step in value.strides)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        value = np.asarray(concrete(self.value))
+        start = changes.owner(value).__array_interface__["data"][0]
+        return (value.__array_interface__["data"][0] - start) // value.itemsize  # type: ignore[no-any-return]
+
+    def data_ptr(self) -> int:
+        return views.memory(self).__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+    def type(self, dtype: Any = None) -> Any:
+        """The name of the old tensor type, or the tensor in another dtype."""
+        if dtype is None:
+            return f"torch.{self.dtype.legacy}Tensor"
+        return self.to(dtype)
+
+    def __len__(self) -> int:
+        if not self.value.shape:
+            raise TensorTypeError("len() of a 0-d tensor")
+        return self.value.shape[0]  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.value.shape:
+            raise TensorTypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # Its place in the graph.
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.record is not None or is_differentiated(self.value)
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Make this tensor a leaf that collects gradients, or stop it from doing so."""
+        if isinstance(self.value, Tracer):
+            raise TensorError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+                "torch.autograd.functional.* APIs) inside of a function being transformed. This is "
+                "unsupported, please attempt to use the transforms' own arguments instead."
+            )
+        if self.record is not None and len(self.record) > 1:
+            if not requires_grad:
+                raise TensorError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a "
+                    "computed variable in a subgraph that doesn't require differentiation use "
+                    "var_no_grad = var.detach()."
+                )
+            return self
+        if requires_grad and self.record is None:
+            if self.dtype.category < 2:
+                raise TensorError(
+                    "only Tensors of floating point and complex dtype can require gradients"
+                )
+            if self.inference and not MODE.inference:
+                raise TensorError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                    "allowed."
+                )
+            self.record = leaf_record(self)
+        elif not requires_grad:
+            self.record = None
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.record is None or len(self.record) == 1
+
+    @property
+    def _version(self) -> int:
+        if self.inference:
+            raise TensorError("Inference tensors do not track version counter.")
+        return changes.version(self.value)
+
+    @property
+    def _base(self) -> Any:
+        base = self if self.origin is None else self.origin.base
+        while base.origin is not None:
+            base = base.origin.base
+        return None if base is self else base
+
+    def _is_view(self) -> bool:
+        return self.origin is not None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without a record; changes to it are not noticed by autograd."""
+        views.memory(self)
+        return make(self.value)
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        self.value = other.value
+
+    def detach(self) -> Tensor:
+        """The same memory without a record: no gradient flows through it."""
+        if isinstance(self.value, Tracer):
+            return make(structure.stop_gradient(self.value))
+        views.memory(self)
+        return make(self.value)
+
+    def detach_(self) -> Tensor:
+        """Forget how this tensor was made."""
+        if self.origin is not None and self.record is not None:
+            raise TensorError(
+                "Can't detach views in-place. Use detach() instead. If you are using "
+                "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+                "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+                "these gradients."
+            )
+        self.record = None
+        return self
+
+    # Conversions.
+
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """The array behind this tensor; both share their memory."""
+        if force:
+            return self.detach().numpy()
+        if isinstance(self.value, Tracer):
+            raise TensorError(
+                "Cannot access data pointer of Tensor (e.g. numpy()) inside of a function being "
+                "transformed: its values may be many, or not known yet."
+            )
+        if self.record is not None:
+            raise TensorError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            )
+        return views.memory(self)  # type: ignore[no-any-return]
+
+    def item(self) -> Any:
+        """The only number of this tensor, as a Python number."""
+        value = concrete(self.value)
+        if value.size != 1:
+            raise TensorError(f"a Tensor with {value.size} elements cannot be converted to Scalar")
+        return value.item()
+
+    def tolist(self) -> Any:
+        """The numbers as nested lists."""
+        return concrete(self.value).tolist()
+
+    def __bool__(self) -> bool:
+        count = self.numel()
+        if count > 1:
+            raise TensorError("Boolean value of Tensor with more than one value is ambiguous")
+        if not count:
+            raise TensorError("Boolean value of Tensor with no values is ambiguous")
+        if isinstance(self.value, ArrayTracer) and not self.value.shape:
+            return bool(self.value)
+        return bool(self.item())
+
+    def _number(self) -> Any:
+        if self.numel() != 1:
+            raise TensorValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def __index__(self) -> int:
+        if self.dtype.category > 1:
+            raise TensorTypeError(
+                "only integer tensors of a single element can be converted to an index"
+            )
+        return int(self.item())
+
+    def __format__(self, spec: str) -> str:
+        if not self.value.shape and not isinstance(self.value, Tracer):
+            return format(self.item(), spec) if spec else repr(self)
+        return format(repr(self), spec)
+
+    def __repr__(self) -> str:
+        from functrans.torch.printing import tensor_text
+
+        return tensor_text(self)
+
+    def __contains__(self, element: Any) -> bool:
+        return bool(np.any(concrete((self == element).value)))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise TensorError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+                "because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        other = _new(type(self))
+        memo[id(self)] = other
+        other.value = self.value.copy()
+        other.record = None
+        if self._grad is not None:
+            other._grad = self._grad.__deepcopy__(memo)
+        if self.record is not None:
+            other.record = leaf_record(other)
+        return other
+
+    def __copy__(self) -> Tensor:
+        """The same memory, as a leaf of its own."""
+        return self.detach().requires_grad_(self.requires_grad)
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self.detach().numpy(), self.requires_grad)
+
+    def to(self, *args: Any, **options: Any) -> Tensor:
+        """The tensor in another dtype; the only device is the CPU."""
+        wanted, copy = conversion(*args, **options)
+        if wanted is None or wanted == self.value.dtype:
+            return self.clone() if copy else self
+        return named(cast(self, wanted), "ToCopyBackward0")
+
+    def type_as(self, other: Tensor) -> Tensor:
+        return self.to(other.dtype)
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def cuda(self, *_: Any) -> Tensor:
+        check_device("cuda")
+        return self
+
+
+def _rebuilt(array: Any, requires_grad: bool) -> Tensor:
+    """A tensor from what it was pickled as."""
+    return make(array).requires_grad_(requires_grad)
+
+
+def conversion(
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool = False,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> tuple[np.dtype[Any] | None, bool]:
+    """The dtype that `to` was asked for, if any, and whether to copy."""
+    for arg in args:
+        if isinstance(arg, Tensor):
+            dtype = arg.dtype
+        elif isinstance(arg, DType):
+            dtype = arg
+        elif isinstance(arg, bool):
+            pass  # non_blocking
+        elif arg is not None:
+            device = arg
+    check_device(device)
+    return (None if dtype is None else dtypes.to_numpy(dtype)), copy
+
+
+for _name, _dtype in {
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "half": dtypes.float16,
+    "long": dtypes.int64,
+    "int": dtypes.int32,
+    "short": dtypes.int16,
+    "char": dtypes.int8,
+    "byte": dtypes.uint8,
+    "bool": dtypes.bool_,
+    "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
+}.items():
+    setattr(Tensor, _name, lambda self, _dtype=_dtype: self.to(_dtype))
+
+
+# Making tensors.
+
+
+def make(value: Any, record: Any = None) -> Tensor:
+    """A tensor of this value and record."""
+    tensor = _new(Tensor)
+    tensor.value = value
+    tensor.record = record
+    if MODE.inference:
+        tensor.inference = True
+    return tensor
+
+
+def lower(value: Any) -> Any:
+    """What came out on NumPy's face as a tensor; tuples and lists of them likewise."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(lower, value)) if type(value) in (tuple, list) else value
+    if value is None or isinstance(value, Tensor):
+        return value
+    return make(*lowered(value))
+
+
+wrap: Callable[[Any], Tensor] = lower  # for one result
+
+
+def leaf_record(tensor: Tensor) -> Record:
+    """The record of a tensor that was not computed."""
+    record = Record((next_key(),))
+    record.primitive = None
+    record.tensor = weakref.ref(tensor)
+    return record
+
+
+def named(tensor: Tensor, name: str) -> Tensor:
+    """Say what the `grad_fn` of a result is called; returns it."""
+    record = tensor.record
+    if record is not None and len(record) > 1:
+        record.name = name
+    return tensor
+
+
+def is_differentiated(value: Any) -> bool:
+    """Whether a value is a tracer of a transform that differentiates, or holds one."""
+    while isinstance(value, Tracer):
+        if value.interpreter.differentiates:
+            return True
+        value = getattr(value, "value", None)
+    return False
+
+
+def check_dim(dim: Any, ndim: int) -> int:
+    """A dimension as a number that is not negative."""
+    if isinstance(dim, Tensor):
+        dim = dim.item()
+    limit = max(ndim, 1)
+    if not isinstance(dim, (int, np.integer)):
+        raise TensorTypeError(f"a dimension must be an int, not {type(dim).__name__}")
+    if not -limit <= dim < limit:
+        raise TensorIndexError(
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got "
+            f"{dim})"
+        )
+    return int(dim) % limit
+
+
+def cast(tensor: Tensor, wanted: np.dtype[Any]) -> Tensor:
+    """The tensor in another dtype, by the primitive."""
+    if tensor.value.dtype == wanted:
+        return tensor
+    with np.errstate(all="ignore"):
+        return apply(structure.astype, tensor, dtype=wanted)
+
+
+def apply(primitive: Any, tensor: Tensor, **params: Any) -> Tensor:
+    """A primitive of one tensor."""
+    value = tensor.value
+    if isinstance(value, Tracer):
+        return wrap(primitive(value, **params))
+    out = primitive.impl(value, **params)
+    if tensor.record is None or not MODE.enabled:
+        return make(out)
+    return make(out, record_call(primitive, (value,), (tensor.record,), params, out))
+
+
+def face_of(value: Any) -> Any:
+    """A tensor's face; a NumPy scalar as a Python number, which has no dtype of its own here."""
+    if isinstance(value, Tensor):
+        return value.lift()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# To functrans' transforms a tensor is a container of its array. So they all take tensors, and give
+# the function tensors whose values are traced.
+
+tree.register_box(Tensor, Tensor.lift, lower)
