@@ -223,19 +223,12 @@ class KernelWriter(AccessWriter):
             }
             self._point(lanes, standing, index, count)
 
-        if whole_end:
-            before, head, done = writer.block, writer.label(), writer.label()
-            index, following = writer.fresh(), writer.fresh()
-            writer.jump(head)
-            writer.start(head)
-            place = len(writer.lines)
+        def block(index: str, _: list[str]) -> list[str]:
             self._loop(depth, lambda: point(index, width))
-            writer.do(f"{following} = add i64 {index}, {width}")
-            more = writer.op(f"icmp slt i64 {following}, {whole_end}")
-            phi = f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{writer.block} ]"
-            writer.lines.insert(place, phi)
-            writer.branch(more, head, done)
-            writer.start(done)
+            return []
+
+        if whole_end:
+            writer.loop("0", str(whole_end), width, block)
         if whole_end < length:
             self._loop(depth, lambda: point(str(whole_end), length - whole_end))
 
@@ -246,25 +239,18 @@ class KernelWriter(AccessWriter):
         for k in sums:
             writer.do(f"store {self._kind(k).memory} 0.0, ptr {self.lost[k]}")
         start, stop = ("%lo", "%hi") if depth == 0 else ("0", str(loop.length))
-        before, head, done = writer.block, writer.label(), writer.label()
-        index, following = writer.fresh(), writer.fresh()
-        writer.jump(head)
-        writer.start(head)
-        place = len(writer.lines)
-        saved = self.pointers
-        self.pointers = [
-            self.moved(k, index, loop.strides[k]) if loop.strides[k] else pointer
-            for k, pointer in enumerate(saved)
-        ]
-        body()
-        self.pointers = saved
-        writer.do(f"{following} = add i64 {index}, 1")
-        more = writer.op(f"icmp slt i64 {following}, {stop}")
-        writer.lines.insert(
-            place, f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{writer.block} ]"
-        )
-        writer.branch(more, head, done)
-        writer.start(done)
+
+        def moving(index: str, _: list[str]) -> list[str]:
+            saved = self.pointers
+            self.pointers = [
+                self.moved(k, index, loop.strides[k]) if loop.strides[k] else pointer
+                for k, pointer in enumerate(saved)
+            ]
+            body()
+            self.pointers = saved
+            return []
+
+        writer.loop(start, stop, 1, moving)
         for k in sums:
             memory, target = self._kind(k).memory, self.pointers[self.targets[k]]
             parts = [writer.op(f"load {memory}, ptr {p}") for p in (target, self.lost[k])]
@@ -343,40 +329,21 @@ class KernelWriter(AccessWriter):
         stop: str,
         unroll: int,
     ) -> dict[int, list[str]]:
-        writer, step = self.writer, self.width * unroll
-        before, head, body, done = writer.block, writer.label(), writer.label(), writer.label()
-        index, following = writer.fresh(), writer.fresh()
-        names = {k: [writer.fresh() for _ in range(unroll)] for k in totals}
-        writer.jump(head)
-        writer.start(head)
-        place = len(writer.lines)
-        more = writer.op(f"icmp slt i64 {index}, {stop}")
-        writer.branch(more, body, done)
-        writer.start(body)
-        carried = names
-        for part in range(unroll):
-            at = index if not part else writer.op(f"add i64 {index}, {part * self.width}")
-            found = self._point(lanes, standing, at, self.width)
-            carried = {
-                k: [
-                    self.combine(lanes, k, old, found[k]) if j == part else old
-                    for j, old in enumerate(olds)
-                ]
-                for k, olds in carried.items()
-            }
-        writer.do(f"{following} = add i64 {index}, {step}")
-        end = writer.block
-        writer.jump(head)
-        phis = [f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{end} ]"]
-        for k, olds in totals.items():
-            vector = lanes.type(self._kind(k))
-            phis += [
-                f"  {name} = phi {vector} [ {old}, %{before} ], [ {new}, %{end} ]"
-                for name, old, new in zip(names[k], olds, carried[k], strict=True)
-            ]
-        writer.lines[place:place] = phis
-        writer.start(done)
-        return names
+        writer = self.writer
+
+        def vectors(index: str, names: list[str]) -> list[str]:
+            values = list(names)
+            for part in range(unroll):
+                at = index if not part else writer.op(f"add i64 {index}, {part * self.width}")
+                found = self._point(lanes, standing, at, self.width)
+                for place, k in enumerate(totals):
+                    own = place * unroll + part  # every part adds to a total of its own
+                    values[own] = self.combine(lanes, k, values[own], found[k])
+            return values
+
+        carried = [(lanes.type(self._kind(k)), old) for k, olds in totals.items() for old in olds]
+        last = writer.loop(start, stop, self.width * unroll, vectors, carried, once=False)
+        return {k: last[n * unroll : (n + 1) * unroll] for n, k in enumerate(totals)}
 
     def _blocked_loop(
         self,
@@ -389,40 +356,31 @@ class KernelWriter(AccessWriter):
     ) -> dict[int, list[str]]:
         """The same in blocks, whose sums are added up with compensation (Neumaier 1974)."""
         writer, span = self.writer, _BLOCK * self.width * unroll
-        before, head, body, done = writer.block, writer.label(), writer.label(), writer.label()
-        index, following = writer.fresh(), writer.fresh()
-        names = {k: (writer.fresh(), writer.fresh()) for k in sums}
-        writer.jump(head)
-        writer.start(head)
-        place = len(writer.lines)
-        more = writer.op(f"icmp slt i64 {index}, {stop}")
-        writer.branch(more, body, done)
-        writer.start(body)
-        writer.do(f"{following} = add i64 {index}, {span}")
-        limit = writer.call("i64", "llvm.smin.i64", [("i64", following), ("i64", stop)])
-        initial = {k: [self._identity(lanes, k)] * unroll for k in sums}
-        found = self._plain_loop(lanes, standing, initial, index, limit, unroll)
-        carried = {}
-        for k in sums:
-            value = self._together(lanes, k, found[k])
-            total, lost = names[k]
-            if self._compensates(k):
-                carried[k] = self._add_exactly(lanes, self._kind(k), total, lost, value)
-            else:
-                carried[k] = (self.combine(lanes, k, total, value), lost)
-        end = writer.block
-        writer.jump(head)
-        phis = [f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{end} ]"]
-        for k in sums:
-            vector = lanes.type(self._kind(k))
-            firsts = (self._identity(lanes, k), "zeroinitializer")
-            for name, first, new in zip(names[k], firsts, carried[k], strict=True):
-                phis.append(f"  {name} = phi {vector} [ {first}, %{before} ], [ {new}, %{end} ]")
-        writer.lines[place:place] = phis
-        writer.start(done)
+
+        def block(index: str, names: list[str]) -> list[str]:
+            end = writer.op(f"add i64 {index}, {span}")
+            limit = writer.call("i64", "llvm.smin.i64", [("i64", end), ("i64", stop)])
+            initial = {k: [self._identity(lanes, k)] * unroll for k in sums}
+            found = self._plain_loop(lanes, standing, initial, index, limit, unroll)
+            values: list[str] = []
+            for n, k in enumerate(sums):
+                value = self._together(lanes, k, found[k])
+                total, lost = names[2 * n : 2 * n + 2]
+                if self._compensates(k):
+                    values += self._add_exactly(lanes, self._kind(k), total, lost, value)
+                else:
+                    values += [self.combine(lanes, k, total, value), lost]
+            return values
+
+        carried = [
+            (lanes.type(self._kind(k)), first)
+            for k in sums
+            for first in (self._identity(lanes, k), "zeroinitializer")
+        ]
+        last = writer.loop(start, stop, span, block, carried, once=False)
         totals = {}
-        for k in sums:
-            total, lost = names[k]
+        for n, k in enumerate(sums):
+            total, lost = last[2 * n : 2 * n + 2]
             if self._compensates(k):
                 total = lanes.op("fadd", self._kind(k), total, lost)
             totals[k] = [total] + [self._identity(lanes, k)] * (unroll - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
 from functools import cache
 from glob import glob
 from os.path import dirname, join
@@ -148,33 +149,16 @@ class ProductWriter:
             self._matrix(*pointers)
             return
         length, strides = loops[0]
-        index, close = self._loop(length, 1)
-        moved = [
-            self._moved(pointer, index, stride) if stride else pointer
-            for pointer, stride in zip(pointers, strides, strict=True)
-        ]
-        self._lanes(loops[1:], moved)
-        close()
 
-    def _loop(self, length: int, step: int):  # type: ignore[no-untyped-def]
-        """Open a loop; returns its index, and what closes it."""
-        writer = self.writer
-        before, head, done = writer.block, writer.label(), writer.label()
-        index, following = writer.fresh(), writer.fresh()
-        writer.jump(head)
-        writer.start(head)
-        place = len(writer.lines)
+        def lane(index: str, _: list[str]) -> list[str]:
+            moved = [
+                self._moved(pointer, index, stride) if stride else pointer
+                for pointer, stride in zip(pointers, strides, strict=True)
+            ]
+            self._lanes(loops[1:], moved)
+            return []
 
-        def close() -> None:
-            writer.do(f"{following} = add i64 {index}, {step}")
-            more = writer.op(f"icmp slt i64 {following}, {length}")
-            writer.lines.insert(
-                place, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{writer.block} ]"
-            )
-            writer.branch(more, head, done)
-            writer.start(done)
-
-        return index, close
+        self.writer.loop("0", str(length), 1, lane)
 
     def _moved(self, pointer: str, index: str, stride: int) -> str:
         writer = self.writer
@@ -227,19 +211,28 @@ class ProductWriter:
 
     def _dots(self, a: str, b: str, c: str) -> None:
         """A matrix times a vector: four rows at a time, along vectors."""
+        down, step = self.product.a.strides[-2], self.product.out.strides[-2]
         for first, height, count in _blocks(self.m, _ROWS):
-            down, step = self.product.a.strides[-2], self.product.out.strides[-2]
             rows, out = self._at(a, first * down), self._at(c, first * step)
-            if count > 1:
-                index, close = self._loop(count, 1)
-                rows = self._moved(rows, index, height * down)
-                out = self._moved(out, index, height * step)
-            totals = self._dot_rows(rows, b, height)
-            for i, total in enumerate(totals):
-                place = self._at(out, i * step)
-                self.writer.do(f"store {self.kind.memory} {total}, ptr {place}")
-            if count > 1:
-                close()
+
+            def band(
+                index: str, _: list[str], height: int = height, rows: str = rows, out: str = out
+            ) -> list[str]:
+                start = self._moved(rows, index, height * down)
+                place = self._moved(out, index, height * step)
+                for i, total in enumerate(self._dot_rows(start, b, height)):
+                    entry = self._at(place, i * step)
+                    self.writer.do(f"store {self.kind.memory} {total}, ptr {entry}")
+                return []
+
+            self._repeat(count, band)
+
+    def _repeat(self, count: int, body: Callable[[str, list[str]], Sequence[str]]) -> None:
+        """A loop, if it runs more than once."""
+        if count > 1:
+            self.writer.loop("0", str(count), 1, body)
+        else:
+            body("0", [])
 
     def _dot_rows(self, rows: str, b: str, height: int) -> list[str]:
         """The products of some rows with b, as numbers."""
@@ -247,14 +240,8 @@ class ProductWriter:
         lanes = self.vector_bytes // kind.size
         vector, suffix = f"<{lanes} x {kind.register}>", "f64" if kind.letter == "d" else "f32"
         end = self.k - self.k % lanes
-        before, head, done = writer.block, writer.label(), writer.label()
-        index, following = writer.fresh(), writer.fresh()
-        names = [writer.fresh() for _ in range(height)]
-        writer.jump(head)
-        writer.start(head)
-        place = len(writer.lines)
 
-        def multiply_add(k: str, count: int, totals: list[str]) -> list[str]:
+        def multiply_add(k: str, totals: list[str], count: int = lanes) -> list[str]:
             right = self._piece(self._moved(b, k, 1), count, lanes)
             new = []
             for i, total in enumerate(totals):
@@ -263,19 +250,10 @@ class ProductWriter:
                 new.append(writer.call(vector, f"llvm.fma.v{lanes}{suffix}", arguments))
             return new
 
-        new = multiply_add(index, lanes, names)
-        writer.do(f"{following} = add i64 {index}, {lanes}")
-        more = writer.op(f"icmp slt i64 {following}, {end}")
-        writer.lines[place:place] = [
-            f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{writer.block} ]"
-        ] + [
-            f"  {name} = phi {vector} [ zeroinitializer, %{before} ], [ {value}, %{writer.block} ]"
-            for name, value in zip(names, new, strict=True)
-        ]
-        writer.branch(more, head, done)
-        writer.start(done)
+        zeros = [(vector, "zeroinitializer")] * height
+        new = writer.loop("0", str(end), lanes, multiply_add, zeros)
         if end < self.k:
-            new = multiply_add(str(end), self.k - end, new)
+            new = multiply_add(str(end), new, self.k - end)
         full = f"llvm.vector.reduce.fadd.v{lanes}{suffix}"
         writer.declarations.add(f"declare {kind.register} @{full}({kind.register}, {vector})")
         start = literal(-0.0, kind)
@@ -311,20 +289,21 @@ class ProductWriter:
         a = self._at(a, first_row * left.strides[-2])
         b = self._at(b, first * right.strides[-1])
         c = self._at(c, first_row * out.strides[-2] + first * out.strides[-1])
-        closing = []
-        if row_count > 1:
-            index, close = self._loop(row_count, 1)
-            a = self._moved(a, index, height * left.strides[-2])
-            c = self._moved(c, index, height * out.strides[-2])
-            closing.append(close)
-        if count > 1:
-            index, close = self._loop(count, 1)
-            b = self._moved(b, index, width * right.strides[-1])
-            c = self._moved(c, index, width * out.strides[-1])
-            closing.append(close)
-        self._tile(a, b, c, height, width)
-        for close in reversed(closing):
-            close()
+
+        def band(index: str, _: list[str]) -> list[str]:
+            rows = self._moved(a, index, height * left.strides[-2])
+            band_out = self._moved(c, index, height * out.strides[-2])
+
+            def tile(place: str, _: list[str]) -> list[str]:
+                columns = self._moved(b, place, width * right.strides[-1])
+                tile_out = self._moved(band_out, place, width * out.strides[-1])
+                self._tile(rows, columns, tile_out, height, width)
+                return []
+
+            self._repeat(count, tile)
+            return []
+
+        self._repeat(row_count, band)
 
     def _tile(self, a: str, b: str, c: str, height: int, width: int) -> None:
         """height x width entries of the result, in registers while we go along the inner axis."""
@@ -333,45 +312,28 @@ class ProductWriter:
         lanes = min(width, self.vector_bytes // kind.size)
         parts = width // lanes
         vector = f"<{lanes} x {kind.register}>"
-        count = height * parts
-        before, head, done = writer.block, writer.label(), writer.label()
-        index, following = writer.fresh(), writer.fresh()
-        names = [writer.fresh() for _ in range(count)]
-        writer.jump(head)
-        writer.start(head)
-        place = len(writer.lines)
-        row = self._moved(b, index, right.strides[-2])
-        vectors = [
-            self._load(row, part * lanes * right.strides[-1], lanes) for part in range(parts)
-        ]
-        start = self._moved(a, index, left.strides[-1])
-        new: list[str] = []
-        for i in range(height):
-            pointer = self._at(start, i * left.strides[-2])
-            entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
-            first = writer.op(f"insertelement {vector} poison, {kind.register} {entry}, i32 0")
-            spread = writer.op(
-                f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
-            )
-            suffix = "f64" if kind.letter == "d" else "f32"
-            for part in range(parts):
-                new.append(
-                    writer.call(
-                        vector,
-                        f"llvm.fma.v{lanes}{suffix}",
-                        [(vector, spread), (vector, vectors[part]), (vector, names[len(new)])],
-                    )
+        suffix = "f64" if kind.letter == "d" else "f32"
+
+        def step(index: str, totals: list[str]) -> list[str]:
+            row = self._moved(b, index, right.strides[-2])
+            along = lanes * right.strides[-1]
+            vectors = [self._load(row, part * along, lanes) for part in range(parts)]
+            start = self._moved(a, index, left.strides[-1])
+            new: list[str] = []
+            for i in range(height):
+                pointer = self._at(start, i * left.strides[-2])
+                entry = writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}")
+                first = writer.op(f"insertelement {vector} poison, {kind.register} {entry}, i32 0")
+                spread = writer.op(
+                    f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
                 )
-        writer.do(f"{following} = add i64 {index}, 1")
-        more = writer.op(f"icmp slt i64 {following}, {self.k}")
-        phis = [f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{writer.block} ]"]
-        phis += [
-            f"  {name} = phi {vector} [ zeroinitializer, %{before} ], [ {value}, %{writer.block} ]"
-            for name, value in zip(names, new, strict=True)
-        ]
-        writer.lines[place:place] = phis
-        writer.branch(more, head, done)
-        writer.start(done)
+                for right_part in vectors:
+                    arguments = [(vector, spread), (vector, right_part), (vector, totals[len(new)])]
+                    new.append(writer.call(vector, f"llvm.fma.v{lanes}{suffix}", arguments))
+            return new
+
+        zeros = [(vector, "zeroinitializer")] * (height * parts)
+        new = writer.loop("0", str(self.k), 1, step, zeros)
         for k, value in enumerate(new):
             i, part = divmod(k, parts)
             distance = i * out.strides[-2] + part * lanes * out.strides[-1]

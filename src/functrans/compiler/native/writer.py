@@ -6,6 +6,8 @@ parsed by LLVM in a fraction of the time that it takes to build the same as obje
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 
 class FunctionWriter:
     """The lines of one function."""
@@ -46,6 +48,44 @@ class FunctionWriter:
 
     def branch(self, condition: str, yes: str, no: str) -> None:
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def loop(
+        self,
+        start: str,
+        stop: str,
+        step: int,
+        body: Callable[[str, list[str]], Sequence[str]],
+        carried: Sequence[tuple[str, str]] = (),
+        once: bool = True,
+    ) -> list[str]:
+        """A loop from `start` to `stop`, which runs at least once if `once` says so.
+
+        `carried` has the types and first values of what goes from round to round. body(index, values)
+        writes one round and returns the next values. Returns the last ones.
+        """
+        before, head, done = self.block, self.label(), self.label()
+        index, following = self.fresh(), self.fresh()
+        names = [self.fresh() for _ in carried]
+        self.jump(head)
+        self.start(head)
+        place = len(self.lines)
+        if not once:
+            inside = self.label()
+            self.branch(self.op(f"icmp slt i64 {index}, {stop}"), inside, done)
+            self.start(inside)
+        values = body(index, names)
+        self.do(f"{following} = add i64 {index}, {step}")
+        end = self.block
+        if once:
+            self.branch(self.op(f"icmp slt i64 {following}, {stop}"), head, done)
+        else:
+            self.jump(head)
+        phis = [f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{end} ]"]
+        for name, (kind, first), value in zip(names, carried, values, strict=True):
+            phis.append(f"  {name} = phi {kind} [ {first}, %{before} ], [ {value}, %{end} ]")
+        self.lines[place:place] = phis
+        self.start(done)
+        return list(values) if once else names
 
     def call(self, result: str, name: str, arguments: list[tuple[str, str]]) -> str:
         """A call of a function that is declared by its use."""
