@@ -33,6 +33,13 @@ import numpy as np
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.problems import (
+    mlp_gradient_by_hand,
+    mlp_loss,
+    mlp_problem,
+    rosenbrock,
+    scalar_chain,
+)
 from benchmarks.timing import Thunk, Timing, measure
 
 NATIVE, NUMPY, JAX, TORCH, HAND = "functrans", "functrans-numpy", "jax.jit", "torch", "numpy"
@@ -110,57 +117,12 @@ def torch_mlp(params: Any, inputs: Any, targets: Any) -> Thunk:
 # The mathematics. `xp` is the array namespace of the contestant.
 
 
-def scalar_chain(xp: Any, x: Any) -> Any:
-    y = x
-    for _ in range(6):
-        y = xp.sqrt(xp.sin(y) * x + 1.5)
-        y = xp.exp(xp.log(y) - x) / 2.0
-        y = xp.tanh(y)
-        y = y * y
-    return y
-
-
-def mlp_loss(xp: Any, params: Any, inputs: Any, targets: Any) -> Any:
-    activation = inputs
-    for weight, bias in params[:-1]:
-        activation = xp.tanh(activation @ weight + bias)
-    weight, bias = params[-1]
-    return xp.mean((activation @ weight + bias - targets) ** 2)
-
-
-def mlp_by_hand(params: Any, inputs: Any, targets: Any) -> Any:
-    activations = [inputs]
-    for weight, bias in params[:-1]:
-        activations.append(np.tanh(activations[-1] @ weight + bias))
-    weight, bias = params[-1]
-    residual = activations[-1] @ weight + bias - targets
-    delta = residual * residual.dtype.type(2.0 / residual.size)
-    gradients = []
-    for layer in reversed(range(len(params))):
-        activation = activations[layer]
-        gradients.append((activation.T @ delta, delta.sum(axis=0)))
-        if layer:
-            delta = (delta @ params[layer][0].T) * (1 - activation * activation)
-    return gradients[::-1]
-
-
-def mlp_problem(sizes: tuple[int, ...], batch: int, dtype: Any) -> tuple[Any, Any, Any]:
-    random = np.random.default_rng(0)
-    draw = lambda *shape: random.standard_normal(shape).astype(dtype)
-    params = [(draw(n, m) / dtype(np.sqrt(n)), draw(m)) for n, m in pairwise(sizes)]
-    return params, draw(batch, sizes[0]), draw(batch, sizes[-1])
-
-
 def elementwise(xp: Any, x: Any) -> Any:
     return xp.sum(xp.tanh(x) * xp.exp(-x * x) + xp.sin(x) * x)
 
 
 def logistic(xp: Any, w: Any, x: Any, y: Any) -> Any:
     return xp.mean(xp.logaddexp(0.0, -y * (x @ w)))
-
-
-def rosenbrock(xp: Any, x: Any) -> Any:
-    return xp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
 def lstm(xp: Any, params: Any, xs: Any) -> Any:
@@ -344,7 +306,7 @@ def run_case(case: Case, contestants: list[Any], quick: bool) -> Row:
             if not _agree(reference, found, case.tolerance):
                 errors.append(f"{case.title}: {lib.name} disagrees with {contestants[0].name}")
     if case.torch:
-        thunks[HAND] = lambda: mlp_by_hand(*case.data)
+        thunks[HAND] = lambda: mlp_gradient_by_hand(*case.data)
         if find_spec("torch") is not None:
             thunks[TORCH] = torch_mlp(*case.data)
         for name in (HAND, TORCH):

@@ -18,7 +18,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,57 +36,17 @@ import numpy as np
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.problems import (
+    mlp_gradient_by_hand,
+    mlp_loss,
+    mlp_problem,
+    rosenbrock,
+    scalar_chain,
+)
 from benchmarks.timing import Thunk, Timing, growth_exponent, measure
 
 # --------------------------------------------------------------------------------------
 # The mathematics. `xp` is the array namespace of the contestant; for functrans it is NumPy.
-
-
-def scalar_chain(xp: Any, x: Any) -> Any:
-    """Sixty operations on a scalar."""
-    y = x
-    for _ in range(6):
-        y = xp.sin(y)
-        y = y * x
-        y = y + 1.5
-        y = xp.sqrt(y)
-        y = xp.log(y)
-        y = y - x
-        y = xp.exp(y)
-        y = y / 2.0
-        y = xp.tanh(y)
-        y = y * y
-    return y
-
-
-def mlp_loss(xp: Any, params: Any, inputs: Any, targets: Any) -> Any:
-    """Mean squared error of a network with tanh hidden layers, on a batch or one example."""
-    activation = inputs
-    for weight, bias in params[:-1]:
-        activation = xp.tanh(activation @ weight + bias)
-    weight, bias = params[-1]
-    return xp.mean((activation @ weight + bias - targets) ** 2)
-
-
-def mlp_gradient_by_hand(params: Any, inputs: Any, targets: Any) -> Any:
-    """Backpropagation through `mlp_loss`, as one writes it in NumPy."""
-    activations = [inputs]
-    for weight, bias in params[:-1]:
-        activations.append(np.tanh(activations[-1] @ weight + bias))
-    weight, bias = params[-1]
-    residual = activations[-1] @ weight + bias - targets
-    delta = residual * (2.0 / residual.size)
-    gradients = []
-    for layer in reversed(range(len(params))):
-        activation = activations[layer]
-        gradients.append((activation.T @ delta, delta.sum(axis=0)))
-        if layer:
-            delta = (delta @ params[layer][0].T) * (1.0 - activation**2)
-    return gradients[::-1]
-
-
-def rosenbrock(xp: Any, x: Any) -> Any:
-    return xp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
 def hundred_to_hundred(xp: Any, matrix: Any, x: Any) -> Any:
@@ -104,18 +63,6 @@ def scalar_reads(xp: Any, x: Any) -> Any:
 
 def _random(*shape: int) -> Any:
     return np.random.default_rng(0).standard_normal(shape)
-
-
-def mlp_problem(sizes: Sequence[int], batch: int) -> tuple[Any, Any, Any]:
-    """Parameters, inputs and targets of a network with these layer sizes."""
-    random = np.random.default_rng(0)
-    params = [
-        (random.standard_normal((n_in, n_out)) / np.sqrt(n_in), random.standard_normal(n_out))
-        for n_in, n_out in pairwise(sizes)
-    ]
-    inputs = random.standard_normal((batch, sizes[0]))
-    targets = random.standard_normal((batch, sizes[-1]))
-    return params, inputs, targets
 
 
 # --------------------------------------------------------------------------------------

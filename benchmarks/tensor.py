@@ -30,6 +30,7 @@ import numpy as np
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.problems import scalar_chain as chain
 from benchmarks.timing import Thunk, measure
 
 LIBRARIES = {"functrans": "functrans.torch", "torch": "torch"}
@@ -55,18 +56,7 @@ def scalar_chain(torch: Any) -> Thunk:
     x = torch.tensor(0.7, requires_grad=True)
 
     def run() -> Any:
-        y = x
-        for _ in range(6):
-            y = torch.sin(y)
-            y = y * x
-            y = y + 1.5
-            y = torch.sqrt(y)
-            y = torch.log(y)
-            y = y - x
-            y = torch.exp(y)
-            y = y / 2.0
-            y = torch.tanh(y)
-            y = y * y
+        y = chain(torch, x)
         x.grad = None
         y.backward()
         return x.grad
