@@ -20,7 +20,7 @@ from functrans.interpreters.tape import Share, sweep
 from functrans.torch import changes, dtypes
 from functrans.torch.autograd.nodes import FREED, freed, name_of
 from functrans.torch.errors import TensorError
-from functrans.torch.tape import MODE, with_links
+from functrans.torch.tape import MODE, holds_values, with_links
 from functrans.torch.tensor import Tensor, lower
 
 _key = itemgetter(0)
@@ -151,14 +151,8 @@ def _free(record: Any) -> None:
     saved = record[2]
     if saved is None or record[1] is Share:
         return
-    if getattr(record[1], "needs", None) or record.packing is not None or _holds_values(saved):
+    if getattr(record[1], "needs", None) or holds_values(saved):
         record[1], record[2] = freed, None
-
-
-def _holds_values(saved: Any) -> bool:
-    if isinstance(saved, (tuple, list)):
-        return any(map(_holds_values, saved))
-    return isinstance(saved, _VALUES)
 
 
 def _check(found: list[Any]) -> None:

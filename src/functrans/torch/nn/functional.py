@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.shapes import dtype_of
+from functrans.ops import structure
 from functrans.torch import dtypes
 from functrans.torch.arithmetic import matmul
 from functrans.torch.errors import TensorError, TensorIndexError, TensorValueError
@@ -22,14 +23,15 @@ from functrans.torch.reducing import log_softmax as _log_softmax
 from functrans.torch.reducing import softmax as _softmax
 from functrans.torch.registry import FUNCTIONS, composed
 from functrans.torch.tape import MODE
-from functrans.torch.tensor import Tensor, lower, make, named
+from functrans.torch.tensor import Tensor, apply, lower, make, named
 
 tanh: Any = FUNCTIONS["tanh"]
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias."""
-    out = matmul(input, weight.T)
+    turned = apply(structure.transpose, weight, axes=(1, 0)) if weight.dim() == 2 else weight
+    out = matmul(input, turned)
     if bias is None:
         return out  # type: ignore[no-any-return]
     if MODE.autocast is not None:
