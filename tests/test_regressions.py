@@ -723,5 +723,5 @@ def test_a_change_of_one_entry_of_a_large_plain_array_is_noticed():
 
 @pytest.mark.parametrize("result", ["text", object()])
 def test_a_loop_whose_body_returns_no_array_says_so(result):
-    with pytest.raises(errors.InputTypeError, match="a result of the body is a value of type"):
+    with pytest.raises(errors.InputTypeError, match="scan: a y is a value of type"):
         ft.scan(lambda carry, x: (carry, result), 1.0, np.ones(3))

@@ -101,6 +101,31 @@ def test_hooks_of_modules():
     )
 
 
+def test_a_large_linear_layer_is_differentiated_like_a_small_one():
+    torch.manual_seed(0)
+    x = torch.randn(4, 80, dtype=torch.float64, requires_grad=True)
+    w = torch.randn(60, 80, dtype=torch.float64, requires_grad=True)
+    g = torch.randn(4, 60, dtype=torch.float64)
+    found = torch.autograd.grad(nn.functional.linear(x, w) ** 2, (x, w), g, create_graph=True)
+    expected = torch.autograd.grad((x @ w.T) ** 2, (x, w), g, create_graph=True)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-10)
+    assert found[1].is_contiguous()
+    second = [
+        torch.autograd.grad(sum((h * h).sum() for h in grads), (x, w))
+        for grads in (found, expected)
+    ]
+    for a, b in zip(*second, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9)
+    with torch.no_grad():
+        w.add_(1)
+    out = nn.functional.linear(x, w)
+    with torch.no_grad():
+        w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
 def test_apply_and_conversions():
     net = Net()
     net.apply(lambda m: nn.init.constant_(m.weight, 0.5) if isinstance(m, nn.Linear) else None)

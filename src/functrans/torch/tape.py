@@ -133,12 +133,30 @@ def record_call(
     if primitive.vjp is None or (not primitive.outputs and dtype_of(out).kind not in "fc"):
         return None
     mask = sum(1 << k for k, parent in enumerate(parents) if parent is not None)
-    values = _distinct(values, parents)
+    if len(values) > 1:
+        values = _distinct(values, parents)
     rule = primitive.vjp(mask, out, values, params)
     if rule is None:
         return None
     pull, saved = rule
     return _linked(primitive, pull, saved, values, parents, out)
+
+
+def holds_values(saved: Any) -> bool:
+    """Whether there are arrays or NumPy scalars among what was saved."""
+    if type(saved) is tuple or type(saved) is list:
+        return any(map(holds_values, saved))
+    return isinstance(saved, (np.ndarray, np.generic, Packed))
+
+
+class Packed:
+    """A saved value after `pack`, and the id it had before; see functrans.torch.autograd.graph."""
+
+    __slots__ = ("address", "value")
+
+    def __init__(self, value: Any, address: int) -> None:
+        self.value = value
+        self.address = address
 
 
 def _distinct(values: Any, parents: Any) -> tuple[Any, ...]:
@@ -164,7 +182,9 @@ def _linked(primitive: Any, pull: Any, saved: Any, values: Any, parents: Any, ou
             fits = None
     if fits is not None and len(ours) == 1:
         fits = fits[0]
-    record = new_record(primitive, pull, saved, fits, *(parents[k] for k in ours))
+    record = new_record(primitive, pull, saved, fits, *[parents[k] for k in ours])
+    if not holds_values(saved):  # nothing to link
+        return record
     results = out if primitive.outputs else (out,)
     record.results = len(results)
     record.links = {id(result): -1 - k for k, result in enumerate(results)}

@@ -222,12 +222,7 @@ def _kept(y: Any) -> Any:
     """A y that later steps cannot change: they may change in place what is carried."""
     if isinstance(y, _NUMBERS):
         return y
-
-    def kept(leaf: Any) -> Any:
-        tree.check_array(leaf, "scan: a result of the body")
-        return leaf.copy() if type(leaf) is np.ndarray else captured(leaf)
-
-    return tree.map(kept, y)
+    return tree.map(lambda leaf: leaf.copy() if type(leaf) is np.ndarray else captured(leaf), y)
 
 
 def _staged_scan(

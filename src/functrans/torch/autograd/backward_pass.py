@@ -15,7 +15,7 @@ from functrans.torch.autograd.nodes import Handle, add_hook, hooks_of, new_table
 from functrans.torch.errors import TensorError, TensorTypeError, TensorValueError
 from functrans.torch.registry import attach
 from functrans.torch.tape import MODE
-from functrans.torch.tensor import Size, Tensor, lower
+from functrans.torch.tensor import Size, Tensor, lower, make
 from functrans.transforms.arguments import own_all
 
 
@@ -132,8 +132,11 @@ def _accumulate(
     likes = [tensor.value for _, tensor in chosen]
     values = own_all(cotangents, keys, likes, set(map(id, seeds)))
     for (record, tensor), value in zip(chosen, values, strict=True):
-        gradient = lower(engine.turned(value))
-        if len(record) == 1:
+        if type(value) is np.ndarray and value.dtype.kind == "f":  # most are
+            gradient = make(value)
+        else:
+            gradient = lower(engine.turned(value))
+        if record.hooks is not None and len(record) == 1:
             before, MODE.enabled = MODE.enabled, create
             try:
                 gradient = engine.run_tensor_hooks(record, gradient)

@@ -20,7 +20,7 @@ from functrans.interpreters.tape import Share, sweep
 from functrans.torch import changes, dtypes
 from functrans.torch.autograd.nodes import FREED, freed, name_of
 from functrans.torch.errors import TensorError
-from functrans.torch.tape import MODE, with_links
+from functrans.torch.tape import MODE, holds_values, with_links
 from functrans.torch.tensor import Tensor, lower
 
 _key = itemgetter(0)
@@ -115,12 +115,11 @@ def run(
         if Watch.profiler is not None and pull is not Share:
             pull = Watch.profiler.around(name_of(record), pull)
         copies.append((key, pull, saved, fits, *parents))
-    contexts = []
+    contexts: list[Any] = []
     if not retain:
         for record in found:
-            _free(record)
-            if hasattr(record[2], "free"):  # of a Function, whose backward is still to run
-                contexts.append(record[2])
+            if record[2] is not None:
+                _free(record, contexts)
     cotangents: dict[int, Any] = {}
     for record, seed in zip(roots, seeds, strict=True):
         slot = cotangents.get(record[0])
@@ -146,19 +145,15 @@ def _identity(g: Any, saved: Any) -> Any:
     return g
 
 
-def _free(record: Any) -> None:
+def _free(record: Any, contexts: list[Any]) -> None:
     """Let go of what a record saved, if these are values."""
-    saved = record[2]
-    if saved is None or record[1] is Share:
+    pull, saved = record[1], record[2]
+    if pull is Share:
         return
-    if getattr(record[1], "needs", None) or record.packing is not None or _holds_values(saved):
+    if getattr(pull, "needs", None) or holds_values(saved):
         record[1], record[2] = freed, None
-
-
-def _holds_values(saved: Any) -> bool:
-    if isinstance(saved, (tuple, list)):
-        return any(map(_holds_values, saved))
-    return isinstance(saved, _VALUES)
+    elif type(saved) is not tuple and hasattr(saved, "free"):
+        contexts.append(saved)  # of a Function, whose backward is still to run
 
 
 def _check(found: list[Any]) -> None:

@@ -8,18 +8,8 @@ from typing import Any
 import numpy as np
 
 from functrans.torch.autograd.nodes import Node as Node
-from functrans.torch.tape import MODE, Record
+from functrans.torch.tape import MODE, Packed, Record
 from functrans.torch.tensor import Tensor, make
-
-
-class _Packed:
-    """A saved value after `pack`, and the id it had before."""
-
-    __slots__ = ("address", "value")
-
-    def __init__(self, value: Any, address: int) -> None:
-        self.value = value
-        self.address = address
 
 
 class _Packing:
@@ -33,7 +23,7 @@ class _Packing:
         found: dict[int, int] = {}
 
         def walk(each: Any) -> Any:
-            if type(each) is _Packed:
+            if type(each) is Packed:
                 tensor = self.unpack(each.value)
                 value = tensor.value if isinstance(tensor, Tensor) else tensor
                 if links is not None and each.address in links:
@@ -98,7 +88,7 @@ class _Packer:
 
     def _packed(self, saved: Any) -> Any:
         if isinstance(saved, (np.ndarray, np.generic)):
-            return _Packed(self.pack(make(saved)), id(saved))
+            return Packed(self.pack(make(saved)), id(saved))
         if type(saved) in (tuple, list):
             parts = [self._packed(each) for each in saved]
             changed = any(a is not b for a, b in zip(parts, saved, strict=True))

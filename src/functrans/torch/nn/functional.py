@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.shapes import dtype_of
+from functrans.ops import contraction, structure
 from functrans.torch import dtypes
 from functrans.torch.arithmetic import matmul
 from functrans.torch.errors import TensorError, TensorIndexError, TensorValueError
@@ -21,20 +22,52 @@ from functrans.torch.reducing import axes, vector_norm
 from functrans.torch.reducing import log_softmax as _log_softmax
 from functrans.torch.reducing import softmax as _softmax
 from functrans.torch.registry import FUNCTIONS, composed
-from functrans.torch.tape import MODE
-from functrans.torch.tensor import Tensor, lower, make, named
+from functrans.torch.tape import MODE, record2, record_call
+from functrans.torch.tensor import Tensor, apply, lower, make, named
 
 tanh: Any = FUNCTIONS["tanh"]
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias."""
-    out = matmul(input, weight.T)
+    if weight.record is not None and weight.value.size > _LARGE and _is_plain(input, weight):
+        out = _product(input, weight)
+    else:
+        turned = (
+            apply(structure.transpose, weight, axes=(1, 0)) if weight.value.ndim == 2 else weight
+        )
+        out = matmul(input, turned)
     if bias is None:
-        return out  # type: ignore[no-any-return]
+        return out
     if MODE.autocast is not None:
         bias = bias.to(out.dtype)
     return named(out + bias, "AddmmBackward0" if input.value.ndim == 2 else "ViewBackward0")
+
+
+_LARGE = 4096  # from here on the order of a gradient in memory costs more than two more records
+
+
+def _is_plain(input: Tensor, weight: Tensor) -> bool:
+    x, w = input.value, weight.value
+    return (
+        MODE.enabled
+        and MODE.autocast is None
+        and type(x) is type(w) is np.ndarray
+        and x.ndim == w.ndim == 2
+        and x.dtype == w.dtype
+        and x.shape[1] == w.shape[1]
+    )
+
+
+def _product(input: Tensor, weight: Tensor) -> Tensor:
+    """x W^T, recorded as (W x^T)^T, so that the gradient of W lies in memory as W does."""
+    turned = apply(structure.transpose, input, axes=(1, 0))
+    out = input.value.dot(weight.value.T)
+    product = record2(
+        contraction.matmul, weight.value, turned.value, out.T, weight.record, turned.record
+    )
+    record = record_call(structure.transpose, (out.T,), (product,), {"axes": (1, 0)}, out)
+    return named(make(out, record), "MmBackward0")
 
 
 def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
