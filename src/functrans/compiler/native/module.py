@@ -12,6 +12,7 @@ from functrans.compiler.native.memory import place
 from functrans.compiler.native.plan import Kernel, Plan
 from functrans.compiler.native.products import Product, ProductWriter, find_blas, in_parts
 from functrans.compiler.native.threads import (
+    RUNTIME,
     Task,
     combine_cells,
     parts_of,
@@ -69,6 +70,7 @@ class Module:
             *sorted(self.declarations),
             *(f"define internal void @{name}{text}" for text, name in self.kernels.items()),
             *self.starters.values(),
+            RUNTIME if self.starters else "",
             *(_fill_function(kind) for kind in self.fills),
             body,
             entry_text,

@@ -290,20 +290,27 @@ class ProductWriter:
         b = self._at(b, first * right.strides[-1])
         c = self._at(c, first_row * out.strides[-2] + first * out.strides[-1])
 
-        def band(index: str, _: list[str]) -> list[str]:
-            rows = self._moved(a, index, height * left.strides[-2])
-            band_out = self._moved(c, index, height * out.strides[-2])
+        def tile(row: str, column: str) -> None:
+            place = self._moved(c, row, height * out.strides[-2])
+            self._tile(
+                self._moved(a, row, height * left.strides[-2]),
+                self._moved(b, column, width * right.strides[-1]),
+                self._moved(place, column, width * out.strides[-1]),
+                height,
+                width,
+            )
 
-            def tile(place: str, _: list[str]) -> list[str]:
-                columns = self._moved(b, place, width * right.strides[-1])
-                tile_out = self._moved(band_out, place, width * out.strides[-1])
-                self._tile(rows, columns, tile_out, height, width)
+        def outer(first: str, _: list[str]) -> list[str]:
+            def inner(second: str, _: list[str]) -> list[str]:
+                tile(*((second, first) if by_columns else (first, second)))
                 return []
 
-            self._repeat(count, tile)
+            self._repeat(row_count if by_columns else count, inner)
             return []
 
-        self._repeat(row_count, band)
+        # The columns of a large b stay in the cache while all rows go by; else a row does.
+        by_columns = self.k * self.n * self.kind.size > _CACHE // 4
+        self._repeat(count if by_columns else row_count, outer)
 
     def _tile(self, a: str, b: str, c: str, height: int, width: int) -> None:
         """height x width entries of the result, in registers while we go along the inner axis."""

@@ -64,46 +64,88 @@ class Task(NamedTuple):
 
 
 def starter(name: str, kinds: list[str]) -> str:
-    """The function that a thread begins with; its argument is a table of the arguments of `name`."""
+    """The function that a thread begins with.
+
+    Its argument is a table of the arguments of `name`, behind which it puts a 1 when all is done.
+    """
     lines, arguments = [], []
     for k, kind in enumerate(kinds):
         lines.append(f"  %a{k} = getelementptr i64, ptr %table, i64 {k}")
         lines.append(f"  %v{k} = load {kind}, ptr %a{k}")
         arguments.append(f"{kind} %v{k}")
-    body = "\n".join(lines)
-    call = f"  call void @{name}({', '.join(arguments)})\n  ret ptr null"
-    return f"define internal ptr @{name}_task(ptr %table) {{\nentry:\n{body}\n{call}\n}}"
+    lines += [
+        f"  call void @{name}({', '.join(arguments)})",
+        f"  %done = getelementptr i64, ptr %table, i64 {len(kinds)}",
+        "  store atomic i64 1, ptr %done release, align 8",
+        "  ret ptr null",
+    ]
+    return f"define internal ptr @{name}_task(ptr %table) {{\nentry:\n{chr(10).join(lines)}\n}}"
 
 
 def run_in_threads(writer: FunctionWriter, tasks: list[Task]) -> None:
-    """Start a thread for every task but the first, run that one here, and wait for the others."""
-    started, tables = [], []
+    """Start a thread for every task but the first, run that one here, and wait for the others.
+
+    We look for the sign that a thread is done instead of sleeping until it ends, since waking up takes as
+    long as many a loop.
+    """
+    tables = []
     for task in tasks:
-        table = writer.op(f"alloca i64, i64 {len(task.values)}")
+        table = writer.op(f"alloca i64, i64 {len(task.values) + 1}")
         tables.append(table)
         for k, (kind, value) in enumerate(zip(task.kinds, task.values, strict=True)):
             slot = writer.op(f"getelementptr i64, ptr {table}, i64 {k}")
             writer.do(f"store {kind} {value}, ptr {slot}")
+        done = writer.op(f"getelementptr i64, ptr {table}, i64 {len(task.values)}")
+        writer.do(f"store atomic i64 0, ptr {done} monotonic, align 8")
     for task, table in zip(tasks[1:], tables[1:], strict=True):
-        thread = writer.op("alloca i64")
-        failed = writer.call(
-            "i32",
-            "pthread_create",
-            [("ptr", thread), ("ptr", "null"), ("ptr", f"@{task.name}_task"), ("ptr", table)],
-        )
-        started.append((thread, failed, task.name, table))
+        writer.do(f"call void @start_thread(ptr @{task.name}_task, ptr {table})")
     writer.op(f"call ptr @{tasks[0].name}_task(ptr {tables[0]})")
-    for thread, failed, name, table in started:
-        good, bad, further = writer.label(), writer.label(), writer.label()
-        writer.branch(writer.op(f"icmp eq i32 {failed}, 0"), good, bad)
-        writer.start(good)
-        handle = writer.op(f"load i64, ptr {thread}")
-        writer.call("i32", "pthread_join", [("i64", handle), ("ptr", "null")])
-        writer.jump(further)
-        writer.start(bad)  # no thread is to be had: do its work here
-        writer.op(f"call ptr @{name}_task(ptr {table})")
-        writer.jump(further)
-        writer.start(further)
+    for task, table in zip(tasks[1:], tables[1:], strict=True):
+        done = writer.op(f"getelementptr i64, ptr {table}, i64 {len(task.values)}")
+        writer.do(f"call void @await_thread(ptr {done})")
+
+
+# `start_thread` runs a task here if there is no thread to be had.
+RUNTIME = """define internal void @start_thread(ptr %task, ptr %table) {
+entry:
+  %thread = alloca i64
+  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr %task, ptr %table)
+  %good = icmp eq i32 %failed, 0
+  br i1 %good, label %started, label %here
+started:
+  %handle = load i64, ptr %thread
+  %ignored = call i32 @pthread_detach(i64 %handle)
+  ret void
+here:
+  %result = call ptr %task(ptr %table)
+  ret void
+}
+
+define internal void @await_thread(ptr %done) {
+entry:
+  br label %look
+look:
+  %count = phi i64 [ 0, %entry ], [ %more, %wait ], [ %more, %give ]
+  %sign = load atomic i64, ptr %done acquire, align 8
+  %finished = icmp ne i64 %sign, 0
+  br i1 %finished, label %out, label %again
+again:
+  %more = add i64 %count, 1
+  %long = icmp ugt i64 %more, 20000
+  br i1 %long, label %give, label %wait
+wait:
+  br label %look
+give:
+  %yielded = call i32 @sched_yield()
+  br label %look
+out:
+  ret void
+}
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+declare i32 @sched_yield()
+"""
 
 
 def private_cells(writer: FunctionWriter, count: int) -> list[str]:
