@@ -197,20 +197,15 @@ class EntryWriter:
             self._require_type(value, float if spec.weak else np.float64)
             data = writer.op(f"getelementptr i8, ptr {value}, i64 {_NUMBER}")
         else:
-            self._require_type(value, np.ndarray)
-            dtype = self._read(value, _DTYPE)
-            self._require(writer.op(f"icmp eq ptr {dtype}, {self._object(spec.dtype)}"))
-            ndim = self._read(value, _NDIM, "i32")
-            self._require(writer.op(f"icmp eq i32 {ndim}, {len(spec.shape)}"))
-            flags = self._read(value, _FLAGS, "i32")
-            set_flags = writer.op(f"and i32 {flags}, {_C_ORDER_AND_ALIGNED}")
-            self._require(writer.op(f"icmp eq i32 {set_flags}, {_C_ORDER_AND_ALIGNED}"))
-            if spec.shape:
-                dimensions = self._read(value, _DIMENSIONS)
-                for axis, length in enumerate(spec.shape):
-                    found = self._read(dimensions, 8 * axis, "i64")
-                    self._require(writer.op(f"icmp eq i64 {found}, {length}"))
-            data = self._read(value, _DATA)
+            lengths = ", ".join(f"i64 {n}" for n in spec.shape)
+            self.globals.append(
+                f"@lengths{number} = internal constant [{len(spec.shape)} x i64] [{lengths}]"
+            )
+            data = writer.op(
+                f"call ptr @data_of(ptr {value}, ptr {self._object(np.ndarray)}, "
+                f"ptr {self._object(spec.dtype)}, i32 {len(spec.shape)}, ptr @lengths{number})"
+            )
+            self._require(writer.op(f"icmp ne ptr {data}, null"))
         slot = writer.op(f"getelementptr ptr, ptr {pointers}, i64 {number}")
         writer.do(f"store ptr {data}, ptr {slot}")
 
@@ -295,6 +290,55 @@ class EntryWriter:
         scalar = self._from_context(self.context.address(_numpy_function(_SCALAR)))
         dtype = self._object(spec.dtype)
         return writer.op(f"call ptr {scalar}(ptr {place}, ptr {dtype}, ptr null)")
+
+
+# Where the entries of an array begin, or null if it is not one of this dtype and shape in C order.
+DATA_OF = f"""define internal ptr @data_of(ptr %value, ptr %type, ptr %dtype, i32 %ndim, ptr %lengths) {{
+entry:
+  %type_place = getelementptr i8, ptr %value, i64 {_TYPE}
+  %its_type = load ptr, ptr %type_place
+  %is_array = icmp eq ptr %its_type, %type
+  br i1 %is_array, label %array, label %other
+array:
+  %dtype_place = getelementptr i8, ptr %value, i64 {_DTYPE}
+  %its_dtype = load ptr, ptr %dtype_place
+  %same_dtype = icmp eq ptr %its_dtype, %dtype
+  %ndim_place = getelementptr i8, ptr %value, i64 {_NDIM}
+  %its_ndim = load i32, ptr %ndim_place
+  %same_ndim = icmp eq i32 %its_ndim, %ndim
+  %flags_place = getelementptr i8, ptr %value, i64 {_FLAGS}
+  %its_flags = load i32, ptr %flags_place
+  %set = and i32 %its_flags, {_C_ORDER_AND_ALIGNED}
+  %in_order = icmp eq i32 %set, {_C_ORDER_AND_ALIGNED}
+  %alike = and i1 %same_dtype, %same_ndim
+  %fits = and i1 %alike, %in_order
+  br i1 %fits, label %axes, label %other
+axes:
+  %count = sext i32 %ndim to i64
+  %lengths_place = getelementptr i8, ptr %value, i64 {_DIMENSIONS}
+  %its_lengths = load ptr, ptr %lengths_place
+  br label %axis
+axis:
+  %k = phi i64 [ 0, %axes ], [ %next, %same ]
+  %more = icmp slt i64 %k, %count
+  br i1 %more, label %compare, label %good
+compare:
+  %have_place = getelementptr i64, ptr %its_lengths, i64 %k
+  %have = load i64, ptr %have_place
+  %want_place = getelementptr i64, ptr %lengths, i64 %k
+  %want = load i64, ptr %want_place
+  %equal = icmp eq i64 %have, %want
+  br i1 %equal, label %same, label %other
+same:
+  %next = add i64 %k, 1
+  br label %axis
+good:
+  %data_place = getelementptr i8, ptr %value, i64 {_DATA}
+  %data = load ptr, ptr %data_place
+  ret ptr %data
+other:
+  ret ptr null
+}}"""
 
 
 class _MethodDef(ctypes.Structure):

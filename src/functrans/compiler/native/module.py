@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functrans.compiler.native.engine import provide, vector_bytes
-from functrans.compiler.native.entry import Context, EntryWriter
+from functrans.compiler.native.entry import DATA_OF, Context, EntryWriter
 from functrans.compiler.native.kinds import Kind, literal
 from functrans.compiler.native.loops import KernelWriter
 from functrans.compiler.native.memory import place
@@ -67,6 +67,7 @@ class Module:
                 for (kind, value), name in self.numbers.items()
             ),
             *entry.globals,
+            DATA_OF,
             *sorted(self.declarations),
             *(f"define internal void @{name}{text}" for text, name in self.kernels.items()),
             *self.starters.values(),
