@@ -40,7 +40,8 @@ def _basis(leaves: list[Any]) -> list[Any]:
     total, start, parts = sum(sizes), 0, []
     for leaf, size in zip(leaves, sizes, strict=True):
         block = np.zeros((total, size), dtype_of(leaf))
-        block[np.arange(start, start + size), np.arange(size)] = 1
+        # Entry (start + i, i) of a matrix in rows.
+        block.reshape(-1)[start * size : (start + size) * size : size + 1] = 1
         parts.append(block.reshape((total, *shape_of(leaf))))
         start += size
     stage = _running_stage()
@@ -238,7 +239,8 @@ def jacrev(
                     f"jacrev needs floating point outputs, but {errors.describe(f)} returned dtype "
                     f"{dtype_of(leaf)}, which has no derivative."
                 )
-        _check_complex(tree.leaves(chosen), leaves, "jacrev", holomorphic)
+        chosen_leaves = tree.leaves(chosen)
+        _check_complex(chosen_leaves, leaves, "jacrev", holomorphic)
 
         def pull(*basis: Any) -> Any:
             return pullback(tree.unflatten(structure, basis))
@@ -250,7 +252,7 @@ def jacrev(
             )
             return (result, aux[0]) if has_aux else result
         outputs = sum(map(_size, leaves))
-        inputs = sum(map(_size, tree.leaves(chosen)))
+        inputs = sum(map(_size, chosen_leaves))
         rows_at_a_time = _rows_at_a_time(chunk_size, outputs, inputs)
         rows = vmap(pull, axis_size=outputs, chunk_size=rows_at_a_time)(*_basis(leaves))
         # rows: for every argument leaf a stack over the outputs; wanted: outputs outside.
