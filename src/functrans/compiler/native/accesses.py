@@ -33,6 +33,7 @@ class AccessWriter:
         self.pointers: list[str] = []  # where each access is, in the loops around
         self.inner = Loop(1, ())
         self.width = 1
+        self.masks = False  # whether the processor has vectors whose lanes can be left out
 
     def access(self, view: View) -> int:
         """The number of a new access."""
@@ -79,6 +80,11 @@ class AccessWriter:
         vector = f"<{self.width} x {kind.memory}>"
         if count == self.width and self.inner.strides[access] == 1:
             value = writer.op(f"load {vector}, ptr {base}, align {kind.size}")
+        elif self.masks and self.inner.strides[access] == 1:
+            # Not zeros for the others: see `packed`.
+            one = f"splat ({kind.memory} {'1.0' if kind.is_float else '1'})"
+            arguments = [("ptr", base), *self._mask(kind, count), (vector, one)]
+            value = writer.call(vector, f"llvm.masked.load.{self._suffix(kind)}", arguments)
         else:
             entries = []
             for lane in range(count):
@@ -88,6 +94,15 @@ class AccessWriter:
         if kind.is_bool:
             return writer.op(f"icmp ne {vector} {value}, zeroinitializer")  # any byte but 0 is true
         return value
+
+    def _mask(self, kind: Kind, count: int) -> list[tuple[str, str]]:
+        """The alignment and the mask of an access to the first lanes."""
+        flags = ", ".join(f"i1 {'true' if lane < count else 'false'}" for lane in range(self.width))
+        return [("i32", str(kind.size)), (f"<{self.width} x i1>", f"<{flags}>")]
+
+    def _suffix(self, kind: Kind) -> str:
+        name = {"double": "f64", "float": "f32"}.get(kind.memory, kind.memory)
+        return f"v{self.width}{name}.p0"
 
     def packed(self, kind: Kind, entries: list[str]) -> str:
         """Entries from memory as a vector.
@@ -133,6 +148,10 @@ class AccessWriter:
             value = writer.op(f"zext <{self.width} x i1> {value} to {vector}")
         if count == self.width and self.inner.strides[access] == 1:
             writer.do(f"store {vector} {value}, ptr {base}, align {kind.size}")
+            return
+        if self.masks and self.inner.strides[access] == 1:
+            arguments = [(vector, value), ("ptr", base), *self._mask(kind, count)]
+            writer.call("void", f"llvm.masked.store.{self._suffix(kind)}", arguments)
             return
         for lane in range(count):
             entry = writer.op(f"extractelement {vector} {value}, i32 {lane}")

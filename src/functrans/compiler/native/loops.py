@@ -69,6 +69,7 @@ class KernelWriter(AccessWriter):
         self.loops = _order(collapse(kernel.shape, [a.view.strides for a in self.accesses]), self)
         self.inner = self.loops[-1]
         self.width = self._lanes(vector_bytes)
+        self.masks = vector_bytes == 64  # AVX-512
         self.fills: list[tuple[int, Any]] = []  # accesses that are filled with a number before
         # Where sums over several loops keep what their rounding has lost, so that they are as exact as
         # NumPy's, which adds up all in pairs.
