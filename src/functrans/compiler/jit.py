@@ -350,7 +350,7 @@ def _chosen(backend: str) -> str:
         "jit runs generated NumPy code, because llvmlite is not installed. For native code, which is "
         'several times faster: pip install "functrans[jit]". (backend="numpy" says that this is meant.)',
         PerformanceHint,
-        stacklevel=2,
+        stacklevel=errors.user_depth(),
     )
     return "numpy"
 

@@ -368,7 +368,7 @@ def check_targets(targets: tuple[Any, ...], name: str) -> None:
                 f"a traced result of {name} cannot be written into a plain array (`array += x`, or "
                 f"out=array), at {errors.user_location()}. The plain array cannot hold the "
                 "derivative: write `array = array + x`, which makes a new one, or make the array "
-                "with np.zeros_like(x, shape=...) or functrans.numpy.zeros(...), which may be "
+                "with np.zeros_like(x, shape=...) of a traced x, or functrans.numpy.zeros(...), which may be "
                 "assigned traced values."
             )
 
