@@ -31,8 +31,8 @@ def refuse_assignment() -> None:
             f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
             "The plain array cannot hold the derivative. Make the array with "
             "np.zeros_like(x, shape=...) or np.zeros(shape, like=x) of a traced x, or "
-            "functrans.numpy.zeros(shape), which may be assigned traced values; or collect the values in a list and call "
-            "np.stack(list) or functrans.numpy.array(list)."
+            "functrans.numpy.zeros(shape), which may be assigned traced values; or collect the values "
+            "in a list and call np.stack(list) or functrans.numpy.array(list)."
         )
 
 
