@@ -324,3 +324,23 @@ def test_differences_against_the_closed_form(f, slope):
 
 def test_it_is_a_public_name():
     assert functrans.check_derivatives is functrans.testing.check_derivatives
+
+
+def test_a_rule_that_returns_another_value_is_found():
+    def sine(x):
+        return np.sin(x)
+
+    by_jvp = custom_jvp(sine)
+    by_jvp.defjvp(
+        lambda primals, tangents: (np.sin(primals[0]) + 0.5, np.cos(primals[0]) * tangents[0])
+    )
+    by_vjp = custom_vjp(sine)
+    by_vjp.defvjp(lambda x: (np.sin(x) + np.array([0.0, 0.5]), x), lambda x, g: (g * np.cos(x),))
+    with pytest.raises(
+        DerivativeError, match=r"the output of `sine` .* is 0, and 0\.5 under forward mode"
+    ):
+        check_derivatives(by_jvp, (0.0,))
+    with pytest.raises(
+        DerivativeError, match=r"the output\[1\] of `sine` .* is 0, and 0\.5 under reverse mode"
+    ):
+        check_derivatives(by_vjp, (np.zeros(2),), modes=("rev",))

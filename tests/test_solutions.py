@@ -417,7 +417,7 @@ def test_memory_does_not_depend_on_the_number_of_iterations():
         tracemalloc.stop()
         return most
 
-    peak(0.5)  # what is loaded once is not part of it
+    peak(0.97)  # what is made once, for many iterations only, is not part of it
     assert peak(0.97) < 1.3 * peak(0.1)  # some 900 iterations, and some 12
 
 
@@ -603,3 +603,29 @@ def test_jax_gives_the_same_derivatives():
             jnp.asarray(MATRIX)
         )
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_reverse_mode_of_a_root_needs_the_rules_of_reverse_mode_only():
+    @ft.custom_vjp
+    def square(x):
+        return x * x
+
+    square.defvjp(lambda x: (x * x, x), lambda x, g: (2 * x * g,))
+
+    def heron(f, x):
+        return ft.fori_loop(0, 30, lambda i, x: x - f(x) / (2 * x), x)
+
+    def root(a):
+        return custom_root(lambda x: square(x) - a, 1.0, heron)
+
+    def limit(a):  # x = x - (x² - a)/4
+        return fixed_point(lambda x: x - (square(x) - a) / 4, 1.0)
+
+    for solution in (root, limit):
+        for transform in (lambda f: f, ft.jit):
+            first = transform(ft.grad(solution))
+            second = transform(ft.grad(ft.grad(solution)))
+            np.testing.assert_allclose(first(2.0), 0.5 * 2**-0.5, rtol=1e-9)
+            np.testing.assert_allclose(second(2.0), -0.25 * 2**-1.5, rtol=1e-9)
+        mapped = ft.vmap(ft.grad(solution))(np.array([2.0, 3.0]))
+        np.testing.assert_allclose(mapped, 0.5 * np.array([2.0, 3.0]) ** -0.5, rtol=1e-9)

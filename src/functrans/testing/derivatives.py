@@ -17,7 +17,8 @@ from functrans.testing.differences import Arrays, Differences, Function, paired
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.derivatives import jvp, vjp
 
-_MODES = ("fwd", "rev")
+_NAMES = {"fwd": "forward", "rev": "reverse"}
+_MODES = tuple(_NAMES)
 # How many entries of inputs, and of outputs in reverse mode, are compared one by one; and how many when
 # a random direction says that one is wrong.
 _ENTRIES, _MANY_ENTRIES = (50, 50), (1000, 200)
@@ -97,6 +98,8 @@ def _check(
     """All derivatives of a function, which is itself the derivative by the modes in `path`."""
     comparison = _Comparison(problem, function, point, path)
     for mode in modes:
+        if not path:
+            comparison.check_value(mode)
         comparison.check(mode)
     if order > 1:
         for mode in modes:
@@ -211,6 +214,31 @@ class _Comparison:
             count = "1 entry differs" if len(wrong) == 1 else f"{len(wrong)} entries differ"
             raise self._error(mode, f"{worst}\n  {count} of those that were compared.")
 
+    def check_value(self, mode: str) -> None:
+        """A rule of the user's gives a value beside the derivative, which has to be the function's."""
+        with np.errstate(all="ignore"):
+            if mode == "fwd":
+                tangents = [_like(np.zeros(shape_of(x)), x) for x in self.point]
+                found = jvp(self.function, self.point, tangents)[0]
+            else:
+                found = vjp(self.function, *self.point)[0]
+        for name, one, other in zip(
+            self.output_names, found, self.function(*self.point), strict=True
+        ):
+            distance = np.abs(np.asarray(one) - other)
+            wrong = ~(distance <= self._allowed(one, other, 0.0))
+            if np.any(wrong):
+                index = np.unravel_index(
+                    np.argmax(np.where(wrong, distance, 0)), np.shape(distance)
+                )
+                place = f"[{', '.join(map(str, index))}]" if index else ""
+                raise errors.DerivativeError(
+                    f"check_derivatives: {name}{place} of {errors.describe(self.problem.f)} is "
+                    f"{_number(complex(np.asarray(other)[index]))}, and "
+                    f"{_number(complex(np.asarray(one)[index]))} under {_NAMES[mode]} mode. A rule has to "
+                    "return the value of the function beside its derivative."
+                )
+
     def _places(self, leaves: Arrays, limit: int, imaginary: complex) -> Iterator[_Coordinate]:
         """Entries, in random choice if there are many; a complex one has two."""
         sizes = [int(np.prod(shape_of(leaf), dtype=int)) for leaf in leaves]
@@ -295,8 +323,7 @@ class _Comparison:
         return tolerance + np.minimum(2 * error, 1e-4 * larger + 10 * tolerance)
 
     def _error(self, mode: str, what: str) -> errors.DerivativeError:
-        names = {"fwd": "forward", "rev": "reverse"}
-        modes = " over ".join(names[m] for m in (mode, *self.path))
+        modes = " over ".join(_NAMES[m] for m in (mode, *self.path))
         order = len(self.path) + 1
         return errors.DerivativeError(
             f"check_derivatives: the derivative of {errors.describe(self.problem.f)} differs from finite "

@@ -20,7 +20,14 @@ from functrans.transforms.implicit import stripped
 from functrans.transforms.leaves import is_known, strong, zeros
 from functrans.transforms.linear import UserSolver, closed_system, dense_solve
 from functrans.transforms.loops import while_loop
-from functrans.transforms.procedures import CuriousStage, Procedure, close, push_through, staged
+from functrans.transforms.procedures import (
+    CuriousStage,
+    Procedure,
+    close,
+    pull_through,
+    push_through,
+    staged,
+)
 from functrans.transforms.systems import Root, System
 from functrans.transforms.vectors import (
     check_count,
@@ -247,14 +254,26 @@ def _root(
     def jacobian() -> System:
         return System(_linearized(equation(), count), tangent_solver, tangent_solver)
 
+    @functools.cache
+    def adjoint() -> System:
+        return System(_pulled_back(equation(), count), tangent_solver, tangent_solver)
+
     if not isinstance(tangent_solver, UserSolver):
-        root = Root(equation, lambda operands, x: (jacobian(), [*operands, *x]))
+        root = Root(
+            equation,
+            lambda operands, x: (jacobian(), [*operands, *x]),
+            lambda operands, x: (adjoint(), [*operands, *x]),
+        )
         return root.attached(captured, found, name)
     # What the user's solver closes over is further operands, on which the equation does not depend.
     system, more = closed_system(jacobian(), [*captured, *found], found)
     specs = [*map(spec_of, more), *equation().inputs]
     widened = functools.cache(lambda: staged(lambda *x: equation()(*x[len(more) :]), specs))
-    root = Root(widened, lambda operands, x: (system, [*operands, *x]))
+    root = Root(
+        widened,
+        lambda operands, x: (system, [*operands, *x]),
+        lambda operands, x: (system.transposed(), [*operands, *x]),
+    )
     return root.attached([*more, *captured], found, name)
 
 
@@ -269,5 +288,15 @@ def _linearized(f: Procedure, count: int) -> Procedure:
             zeros(strong(spec)) if tangent is None else tangent
             for tangent, spec in zip(moved, f.outputs, strict=True)
         ]
+
+    return staged(matvec, [*f.inputs, *f.inputs[count:]])
+
+
+def _pulled_back(f: Procedure, count: int) -> Procedure:
+    """(operands, x, g) -> J^T g, by reverse mode alone."""
+    active = (False,) * count + (True,) * (len(f.inputs) - count)
+
+    def matvec(*leaves: Any) -> list[Any]:
+        return pull_through(f, active, list(leaves))
 
     return staged(matvec, [*f.inputs, *f.inputs[count:]])

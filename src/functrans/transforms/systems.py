@@ -61,7 +61,11 @@ class System:
         solve = solve or self.solve
         found = stripped(solve(self.matvec, stripped(constants), stripped(b)))
         fixed, n = len(constants), len(b)
-        root = Root(self.equation, lambda operands, x: (self, operands[:fixed]))
+        root = Root(
+            self.equation,
+            lambda operands, x: (self, operands[:fixed]),
+            lambda operands, x: (self.transposed(), operands[:fixed]),
+        )
         return root.attached([*constants, *b], found[:n], "linear_solve"), found[n:]
 
     def equation(self) -> Procedure:
@@ -83,12 +87,19 @@ class Root:
     """x with f(operands, x) = 0, as a function of the operands.
 
     `equation()` is f, when a derivative needs it, and `jacobian(operands, x)` is the system whose
-    operator is J = ∂f/∂x, with its constants.
+    operator is J = ∂f/∂x, with its constants; `adjoint(operands, x)` is that of its transpose. Each mode
+    asks for its own, so that f needs the rules of that mode only.
     """
 
-    def __init__(self, equation: Callable[[], Procedure], jacobian: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        equation: Callable[[], Procedure],
+        jacobian: Callable[..., Any],
+        adjoint: Callable[..., Any],
+    ) -> None:
         self.equation = equation
         self.jacobian = jacobian
+        self.adjoint = adjoint
 
     def attached(self, operands: Sequence[Any], found: Sequence[Any], name: str) -> list[Any]:
         """The root as it was found, with its derivatives by the operands."""
@@ -111,8 +122,8 @@ class Root:
     def pull(
         self, operands: list[Any], x: list[Any], cotangents: list[Any], active: Flags
     ) -> list[Any]:
-        system, constants = self.jacobian(operands, x)
-        multipliers = system.transposed().solution(constants, cotangents)[0]
+        system, constants = self.adjoint(operands, x)
+        multipliers = system.solution(constants, cotangents)[0]
         back = [-each for each in multipliers]
         flags = active + (False,) * len(x)
         return pull_through(self.equation(), flags, [*operands, *x, *back])
