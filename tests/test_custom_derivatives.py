@@ -477,3 +477,18 @@ def test_custom_rules_against_jax():
             one, other = getattr(ft, name)(one), getattr(jax, name)(other)
         np.testing.assert_allclose(one(x), np.asarray(other(x)), rtol=1e-12)
         np.testing.assert_allclose(ft.make_graph(one)(x)(x), np.asarray(other(x)), rtol=1e-12)
+
+
+def test_arguments_by_keyword_only_may_keep_their_defaults():
+    @ft.custom_jvp
+    def f(x, *, scale=2.0):
+        return scale * np.sin(x)
+
+    f.defjvp(lambda primals, tangents: (f(*primals), 5.0 * tangents[0]))
+    assert f(0.5) == 2 * np.sin(0.5)
+    assert ft.grad(f)(0.5) == 5.0
+    with pytest.raises(ft.errors.InputTypeError, match="by keyword only"):
+        f(0.5, scale=3.0)
+    sine = ft.custom_jvp(np.sin)
+    sine.defjvp(lambda primals, tangents: (np.sin(primals[0]), 3.0 * tangents[0]))
+    assert ft.grad(sine)(0.5) == 3.0

@@ -105,11 +105,12 @@ class _Custom:
         if self.signature is None or (not kwargs and len(args) == len(self.signature.parameters)):
             return args
         bound = self.signature.bind(*args, **kwargs)
+        given = bound.kwargs  # by keyword only; those that keep their defaults need no rule
         bound.apply_defaults()
-        if bound.kwargs:
+        if given:
             raise errors.InputTypeError(
                 f"{self.kind}: {errors.describe(self.f)} has arguments by keyword only "
-                f"({', '.join(bound.kwargs)}). Rules know arguments by position: let them be "
+                f"({', '.join(given)}). Rules know arguments by position: let them be "
                 "positional as well."
             )
         return bound.args
