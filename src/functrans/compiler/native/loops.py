@@ -12,6 +12,7 @@ from functrans.compiler.native.entrywise import Lanes, emit, operand_kinds
 from functrans.compiler.native.gathers import Gatherer
 from functrans.compiler.native.kinds import INT64, Kind, kind_of, literal
 from functrans.compiler.native.plan import Kernel, Value
+from functrans.compiler.native.views import Buffer
 from functrans.graph.graph import Variable
 
 # So many vectors are added up before their sum goes into a compensated one: the error of a long sum is
@@ -51,6 +52,15 @@ def identity(name: str, kind: Kind) -> Any:
     return bounds.min if name == "max" else bounds.max
 
 
+class Rows(NamedTuple):
+    """A buffer of which each round of the outermost loop begins one row, and adds to some before it."""
+
+    item: int  # the one that is the first to add to a row
+    length: int  # of a row
+    first: int  # the row that the first round begins
+    rounds: int  # each of which begins one row
+
+
 class KernelWriter(AccessWriter):
     """Writes the function of one kernel.
 
@@ -74,6 +84,33 @@ class KernelWriter(AccessWriter):
         # Where sums over several loops keep what their rounding has lost, so that they are as exact as
         # NumPy's, which adds up all in pairs.
         self.lost: dict[int, str] = {}
+        # Such rows need not be set to zero before. `is_fresh` is true, or names what tells it.
+        self.begun = {buffer: rows for buffer in kernel.begun if (rows := self._rows(buffer))}
+        self.is_fresh = "true"
+
+    def _rows(self, buffer: Buffer) -> Rows | None:
+        """How the rows of a buffer are begun, if all parts are whole rows."""
+        if len(self.loops) == 1:
+            return None
+        outer, *inner = self.loops
+        first, begins, found = -1, -1, set()
+        for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True)):
+            if item.action == "accumulate" and item.view and item.view.buffer is buffer:
+                length = outer.strides[target]
+                if length <= 0 or item.view.offset % length:
+                    return None
+                found.add((length, tuple(loop.strides[target] for loop in inner)))
+                if item.view.offset // length > first:
+                    first, begins = item.view.offset // length, k
+        if len(found) != 1:
+            return None
+        ((length, strides),) = found
+        expected = 1  # the inner loops go over all entries of a row, in some order
+        for stride, loop in sorted(zip(strides, inner, strict=True)):
+            if stride != expected:
+                return None
+            expected *= loop.length
+        return Rows(begins, length, first, outer.length) if expected == length else None
 
     def _lanes(self, vector_bytes: int) -> int:
         sizes = [access.view.buffer.kind.size for access in self.accesses]
@@ -476,7 +513,7 @@ class KernelWriter(AccessWriter):
             elif item.action == "store":
                 self.store(target, index, count, value_of(item.variable, kind))
             elif item.action == "accumulate":
-                old = self.load(lanes, target, index, count)
+                old = self._sum_so_far(lanes, k, target, index, count)
                 value = value_of(item.variable, kind)
                 new = lanes.op("fadd" if kind.is_float else "add", kind, old, value)
                 self.store(target, index, count, new)
@@ -490,6 +527,20 @@ class KernelWriter(AccessWriter):
                     old = self.load(lanes, target, index, count)
                     self.store(target, index, count, self.combine(lanes, k, old, value))
         return found
+
+    def _sum_so_far(self, lanes: Lanes, k: int, target: int, index: str, count: int) -> str:
+        """What is added to: zeros, if this item begins the row."""
+        kind = self.accesses[target].view.buffer.kind
+        begins = any(rows.item == k for rows in self.begun.values())
+        if begins and self.is_fresh == "true":
+            return "zeroinitializer"
+        old = self.load(lanes, target, index, count)
+        if not begins:
+            return old
+        vector = lanes.type(kind)
+        return self.writer.op(
+            f"select i1 {self.is_fresh}, {vector} zeroinitializer, {vector} {old}"
+        )
 
     # Reductions.
 
