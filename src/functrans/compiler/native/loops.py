@@ -71,7 +71,8 @@ class KernelWriter(AccessWriter):
         super().__init__()
         self.kernel = kernel
         self.values = values
-        self.loads = {variable: self.access(view) for variable, view in kernel.loads.items()}
+        views = {view: self.access(view) for view in dict.fromkeys(kernel.loads.values())}
+        self.loads = {variable: views[view] for variable, view in kernel.loads.items()}
         self.targets: list[int] = []  # for each item, its access
         self.items = kernel.items
         for item in self.items:
@@ -254,12 +255,7 @@ class KernelWriter(AccessWriter):
         whole_end = length - length % width
 
         def point(index: str, count: int) -> None:
-            standing = {
-                variable: self.splat(lanes, access)
-                for variable, access in self.loads.items()
-                if not self.inner.strides[access]
-            }
-            self._point(lanes, standing, index, count)
+            self._point(lanes, self._standing(lanes), index, count)
 
         def block(index: str, _: list[str]) -> list[str]:
             self._loop(depth, lambda: point(index, width))
@@ -300,11 +296,7 @@ class KernelWriter(AccessWriter):
     def _innermost(self, depth: int) -> None:
         length, width = self.inner.length, self.width
         lanes = Lanes(self.writer, width)
-        standing = {
-            variable: self.splat(lanes, access)
-            for variable, access in self.loads.items()
-            if not self.inner.strides[access]
-        }
+        standing = self._standing(lanes)
         split = depth == 0  # the range is given from outside
         unroll = self._unroll(length)
         step = width * unroll
@@ -325,6 +317,16 @@ class KernelWriter(AccessWriter):
         for k in sums:
             self._flush(lanes, k, totals[k])
 
+    def _standing(self, lanes: Lanes) -> dict[int, str]:
+        """What stands still along the innermost loop, by its access."""
+        accesses = dict.fromkeys(self.loads.values())
+        self.find_diagonals(accesses)
+        return {
+            access: self.splat(lanes, access)
+            for access in accesses
+            if not self.inner.strides[access]
+        }
+
     def _unroll(self, length: int) -> int:
         """How many vectors one round takes: several if it is a sum that would wait for itself."""
         work = sum(item.action == "compute" for item in self.items)
@@ -340,7 +342,7 @@ class KernelWriter(AccessWriter):
     def _vector_loop(
         self,
         lanes: Lanes,
-        standing: dict[Variable, str],
+        standing: dict[int, str],
         sums: list[int],
         start: str,
         stop: str,
@@ -361,7 +363,7 @@ class KernelWriter(AccessWriter):
     def _plain_loop(
         self,
         lanes: Lanes,
-        standing: dict[Variable, str],
+        standing: dict[int, str],
         totals: dict[int, list[str]],
         start: str,
         stop: str,
@@ -386,7 +388,7 @@ class KernelWriter(AccessWriter):
     def _blocked_loop(
         self,
         lanes: Lanes,
-        standing: dict[Variable, str],
+        standing: dict[int, str],
         sums: list[int],
         start: str,
         stop: str,
@@ -440,7 +442,7 @@ class KernelWriter(AccessWriter):
     def _rest(
         self,
         lanes: Lanes,
-        standing: dict[Variable, str],
+        standing: dict[int, str],
         totals: dict[int, list[str]],
         rest: list[tuple[int, int]],
         split: bool,
@@ -478,20 +480,26 @@ class KernelWriter(AccessWriter):
     # One point: `count` lanes from `index` on. Returns the values of the reductions of this loop.
 
     def _point(
-        self, lanes: Lanes, standing: dict[Variable, str], index: str, count: int
+        self, lanes: Lanes, standing: dict[int, str], index: str, count: int
     ) -> dict[int, str]:
-        known = dict(standing)
+        loaded = dict(standing)
+        known: dict[Variable, str] = {}
         found: dict[int, str] = {}
+        self.numbers = {}
 
         def value_of(variable: Variable, kind: Kind) -> str:
-            value = self.values[variable]
-            if variable in self.loads or variable in known:
-                if variable not in known:
-                    known[variable] = self.load(lanes, self.loads[variable], index, count)
-                have = kind_of(variable.spec.dtype)
-                assert have is not None
-                return lanes.convert(known[variable], have, kind)
-            return lanes.constant(value.literal, kind)
+            if variable in known:
+                value = known[variable]
+            elif variable in self.loads:
+                access = self.loads[variable]
+                if access not in loaded:
+                    loaded[access] = self.load(lanes, access, index, count)
+                value = loaded[access]
+            else:
+                return lanes.constant(self.values[variable].literal, kind)
+            have = kind_of(variable.spec.dtype)
+            assert have is not None
+            return lanes.convert(value, have, kind)
 
         for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True)):
             if item.action == "compute":

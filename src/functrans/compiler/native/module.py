@@ -33,6 +33,7 @@ from functrans.compiler.native.threads import (
     private_cells,
     run_in_threads,
     thread_count,
+    whole_rounds,
 )
 from functrans.compiler.native.tiles import sizes
 from functrans.compiler.native.views import View
@@ -179,7 +180,7 @@ class Module:
         lines = loops.write()
         parts = parts_of(loops)
         # The last rounds of a part touch what the next part touches, so they come afterward.
-        reach = loops.reach or 0
+        reach = whole_rounds(loops, loops.reach or 0)
         afterward = [(stop - reach, stop) for _, stop in parts[:-1]] if reach else []
         if loops.begun and afterward:
             loops = KernelWriter(kernel, self.plan.values, vector_bytes())

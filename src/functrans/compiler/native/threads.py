@@ -36,11 +36,16 @@ def parts_of(loops: KernelWriter) -> list[tuple[int, int]]:
     if thread_count() < 2 or time < _WORTH or not (loops.is_parallel or loops.is_total):
         return [(0, length)]
     count = min(thread_count() * shares(time), length)
-    step = loops.round if len(loops.loops) == 1 else 1
-    size = -(-length // (count * step)) * step
-    if loops.is_parallel and loops.reach and size < 4 * loops.reach:
+    size = whole_rounds(loops, -(-length // count))
+    if loops.is_parallel and loops.reach and size < 4 * whole_rounds(loops, loops.reach):
         return [(0, length)]
     return [(start, min(start + size, length)) for start in range(0, length, size)]
+
+
+def whole_rounds(loops: KernelWriter, length: int) -> int:
+    """A length of the outermost loop, or a little more: ranges begin and end between rounds."""
+    step = loops.round if len(loops.loops) == 1 else 1
+    return -(-length // step) * step
 
 
 def shares(nanoseconds: float) -> int:
