@@ -54,7 +54,9 @@ class Diagram:
 
     @property
     def values(self) -> list[Value]:
-        return [Value(tail, tuple(heads), label) for (tail, _), (label, heads) in self._values.items()]
+        return [
+            Value(tail, tuple(heads), label) for (tail, _), (label, heads) in self._values.items()
+        ]
 
     def dot(self) -> str:
         """The diagram as Graphviz text."""

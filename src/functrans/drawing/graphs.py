@@ -140,8 +140,7 @@ def _diagram(graph: Graph, parts: list[Part], values: dict[Variable, Any] | None
         made_by[variable] = diagram.box((names[variable], *shown(variable)), "input")
     for variable, constant in graph.constants.items():
         if not is_written_out(constant):
-            lines = (names[variable], value_text(constant))
-            made_by[variable] = diagram.box(lines, "constant")
+            made_by[variable] = diagram.box((names[variable], value_text(constant)), "constant")
     for part in parts:
         if part.name:
             box = diagram.box((part.name, f"{len(part.equations)} operations"), "function")

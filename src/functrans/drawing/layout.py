@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from functrans.drawing.diagram import Value
 
 Point = tuple[float, float]
 
+LABEL = 2  # a label is between the third and the fourth corner of its edge
 _MARGIN = 12.0
 _BESIDE = 18.0  # between boxes
 _BESIDE_BEADS = 9.0
@@ -192,7 +194,7 @@ def _mean(numbers: list[float], otherwise: float) -> float:
 def _crossings(web: _Web) -> int:
     """How many pairs of edges cross: inversions among their lower ends, in the order of the upper."""
     total = 0
-    for upper, lower in zip(web.layers, web.layers[1:], strict=False):
+    for upper, lower in pairwise(web.layers):
         place = {node: k for k, node in enumerate(lower)}
         met: list[int] = []
         for node in upper:
@@ -233,7 +235,7 @@ def _columns(web: _Web) -> list[float]:
 def _offsets(web: _Web, layer: list[int]) -> list[float]:
     """The places of a layer's nodes, as close to each other as may be."""
     offsets = [0.0]
-    for left, right in zip(layer, layer[1:], strict=False):
+    for left, right in pairwise(layer):
         offsets.append(offsets[-1] + web.space(left, right))
     return offsets
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 from html import escape
 from typing import NamedTuple
 
-from functrans.drawing.diagram import COLORS, Box, Diagram
-from functrans.drawing.layout import Layout, Placed, Point, arrange
+from functrans.drawing.diagram import COLORS, Box, Diagram, Value
+from functrans.drawing.layout import LABEL, Layout, Placed, Point, arrange
 
 # Characters of monospace fonts are 0.6 of their size wide, or a little less.
 _SIZE, _CHARACTER, _LINE = 11.0, 6.7, 14.5
 _SMALL, _SMALL_CHARACTER = 9.0, 5.5
 _LEGEND_HEIGHT = 26.0
+ACTIVE, EDGE, FAINT = "#c62828", "#7c8794", "0.25"
 FONT = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
 class Look(NamedTuple):
-    """How a box is drawn at a moment: its lines, and whether it is the one that is talked about."""
+    """How a box is drawn at a moment."""
 
-    lines: tuple[str, ...]
-    active: bool = False
-    faint: bool = False
+    active: bool = False  # whether it is the one that is talked about
+    faint: bool = False  # whether it has no value yet
+    value: str = ""
+    gradient: str = ""
 
 
 def box_size(lines: tuple[str, ...]) -> Point:
@@ -40,9 +42,9 @@ def lay_out(diagram: Diagram, sizes: list[Point] | None = None) -> Layout:
 
 
 def render(diagram: Diagram, layout: Layout, looks: list[Look] | None = None) -> str:
-    """The picture. `looks` says how the boxes look at a moment, if not as the diagram has them."""
+    """The picture. `looks` says how the boxes look at a moment of a story, if there is one."""
     if looks is None:
-        looks = [Look(box.lines) for box in diagram.boxes]
+        looks = [Look()] * len(diagram.boxes)
     kinds = [kind for kind in COLORS if any(box.kind == kind for box in diagram.boxes)]
     legend, legend_width = _legend(kinds, layout.height)
     width = max(layout.width, legend_width)
@@ -56,11 +58,10 @@ def render(diagram: Diagram, layout: Layout, looks: list[Look] | None = None) ->
     ]
     for value, ways in zip(diagram.values, layout.edges, strict=True):
         for head, way in ways:
-            faint = looks[value.tail].faint or looks[head].faint
-            parts.append(_edge(way, value.tail, head, faint))
+            parts.append(_edge(way, value, head, looks[head]))
     for value, place in zip(diagram.values, layout.labels, strict=True):
         if place is not None:
-            parts.append(_label(value.label, place, looks[value.tail].faint))
+            parts.append(_label(value.label, place, value.tail, looks[value.tail].faint))
     for number, (box, place, look) in enumerate(
         zip(diagram.boxes, layout.boxes, looks, strict=True)
     ):
@@ -68,12 +69,14 @@ def render(diagram: Diagram, layout: Layout, looks: list[Look] | None = None) ->
     return "\n".join([*parts, "</g>", *legend, "</svg>", ""])
 
 
-def _edge(way: list[Point], tail: int, head: int, faint: bool) -> str:
-    """A line that is vertical at every corner, with a head at its end."""
+def _edge(way: list[Point], value: Value, head: int, look: Look) -> str:
+    """A line that is vertical at every corner, with a head at its end and room for the label."""
     (x, y), *rest = way
     path = [f"M{x:.1f},{y:.1f}"]
-    for to_x, to_y in rest:
-        if to_y > y:
+    for k, (to_x, to_y) in enumerate(rest):
+        if k == LABEL and value.label:
+            path.append(f"M{to_x:.1f},{to_y:.1f}")
+        elif to_y > y:
             middle = (y + to_y) / 2
             straight = abs(to_x - x) < 0.05
             path.append(
@@ -82,41 +85,45 @@ def _edge(way: list[Point], tail: int, head: int, faint: bool) -> str:
                 else f"C{x:.1f},{middle:.1f} {to_x:.1f},{middle:.1f} {to_x:.1f},{to_y:.1f}"
             )
         x, y = to_x, to_y
-    opacity = ' opacity="0.25"' if faint else ""
+    color = ACTIVE if look.active else EDGE
     return (
-        f'<g class="edge" data-tail="{tail}" data-head="{head}"{opacity}>'
-        f'<path d="{" ".join(path)}" fill="none" stroke="#7c8794" stroke-width="1.1"/>'
+        f'<g class="edge" data-tail="{value.tail}" data-head="{head}" stroke="{color}" '
+        f'fill="{color}"{_opacity(look.faint)}>'
+        f'<path d="{" ".join(path)}" fill="none" stroke-width="1.2"/>'
         f'<path d="M{x - 3:.1f},{y - 6:.1f} L{x:.1f},{y:.1f} L{x + 3:.1f},{y - 6:.1f} z" '
-        'fill="#7c8794"/></g>'
+        'stroke="none"/></g>'
     )
 
 
-def _label(text: str, place: Placed, faint: bool) -> str:
-    opacity = ' opacity="0.25"' if faint else ""
+def _opacity(faint: bool) -> str:
+    return f' opacity="{FAINT}"' if faint else ""
+
+
+def _label(text: str, place: Placed, tail: int, faint: bool) -> str:
     return (
-        f'<text class="label" x="{place.x:.1f}" y="{place.y + 3:.1f}" font-size="{_SMALL:g}" '
-        'text-anchor="middle" fill="#46525e" stroke="#ffffff" stroke-width="3" '
-        f'paint-order="stroke"{opacity}>{escape(text)}</text>'
+        f'<text class="label" data-tail="{tail}" x="{place.x:.1f}" y="{place.y + 3:.1f}" '
+        f'font-size="{_SMALL:g}" text-anchor="middle" fill="#46525e"{_opacity(faint)}>'
+        f"{escape(text)}</text>"
     )
 
 
 def _box(number: int, box: Box, place: Placed, look: Look) -> str:
     fill, outline = COLORS[box.kind]
     left, top = place.x - place.width / 2, place.y - place.height / 2
-    opacity = ' opacity="0.25"' if look.faint else ""
-    stroke, thick = ("#d62728", 3) if look.active else (outline, 1.1)
+    stroke, thick = (ACTIVE, 3) if look.active else (outline, 1.1)
     radius = 9 if box.kind in ("input", "output", "constant") else 3
     lines = [
-        f'<g class="box" data-box="{number}"{opacity}>',
+        f'<g class="box" data-box="{number}"{_opacity(look.faint)}>',
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{place.width:.1f}" height="{place.height:.1f}" '
         f'rx="{radius}" fill="{fill}" stroke="{stroke}" stroke-width="{thick}"/>',
     ]
-    for k, text in enumerate(look.lines):
-        y = top + 16 + k * _LINE
-        color = "#1d2733" if k == 0 else "#56616c"
+    texts = [("name", text, "#1d2733" if k == 0 else "#56616c") for k, text in enumerate(box.lines)]
+    if look.value or look.gradient:
+        texts += [("value", look.value, "#1b5e9e"), ("gradient", look.gradient, ACTIVE)]
+    for k, (role, text, color) in enumerate(texts):
         lines.append(
-            f'<text x="{place.x:.1f}" y="{y:.1f}" text-anchor="middle" fill="{color}">'
-            f"{escape(text)}</text>"
+            f'<text class="{role}" x="{place.x:.1f}" y="{top + 16 + k * _LINE:.1f}" '
+            f'text-anchor="middle" fill="{color}">{escape(text)}</text>'
         )
     return "".join([*lines, "</g>"])
 

@@ -12,16 +12,16 @@ import numpy as np
 from functrans.core.dispatch import Tracer
 
 
-def _letters(taken: set[str]) -> Iterator[str]:
+def letters(taken: set[str]) -> Iterator[str]:
     """a, b, ..., z, aa, ab, ... without the names that are taken."""
     for length in count(1):
-        for letters in product(ascii_lowercase, repeat=length):
-            name = "".join(letters)
+        for word in product(ascii_lowercase, repeat=length):
+            name = "".join(word)
             if name not in taken:
                 yield name
 
 
-def _readable(name: str) -> str:
+def readable(name: str) -> str:
     """params['w'][0] as an identifier: params_w_0."""
     kept = "".join(c if c.isalnum() or c == "_" else " " for c in name)
     return "_".join(kept.split()) or "x"
@@ -32,13 +32,13 @@ def variable_names(graph: Any) -> dict[Any, str]:
     names: dict[Any, str] = {}
     wanted = graph.input_names or ["x"] * len(graph.inputs)
     for variable, name in zip(graph.inputs, wanted, strict=True):
-        base = _readable(name)
+        base = readable(name)
         number = count(2)
         unique = base
         while unique in names.values():
             unique = f"{base}{next(number)}"
         names[variable] = unique
-    letters = _letters(set(names.values()))
+    unused = letters(set(names.values()))
     numbers = count()
     for variable, value in graph.constants.items():
         if is_written_out(value):
@@ -47,7 +47,7 @@ def variable_names(graph: Any) -> dict[Any, str]:
             names[variable] = f"constant{next(numbers)}"
     for equation in graph.equations:
         for variable in equation.outputs:
-            names[variable] = next(letters)
+            names[variable] = next(unused)
     return names
 
 
