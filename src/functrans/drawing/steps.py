@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from functrans.core.shapes import spec_of
 from functrans.drawing.diagram import Diagram
-from functrans.drawing.graphs import call_lines, spec_text, value_text
 from functrans.drawing.kinds import kind_of
 from functrans.drawing.picture import scrolling, write_by_suffix
 from functrans.drawing.svg import ACTIVE, EDGE, FAINT, Look, box_size, lay_out, render
 from functrans.drawing.sweeps import Recording, record_sweeps
+from functrans.drawing.texts import call_lines, spec_text, value_text
 from functrans.transforms.arguments import check_callable
 
 
