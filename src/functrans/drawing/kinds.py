@@ -42,4 +42,4 @@ def kind_of(primitive: Any) -> str:
     matrices = sys.modules.get("functrans.scipy.matrices")
     if matrices is not None and any(value is primitive for value in vars(matrices).values()):
         return "linear algebra"
-    return "elementwise" if primitive.broadcasts else "other"
+    return "elementwise" if primitive.broadcasts else "operation"

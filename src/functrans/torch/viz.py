@@ -12,7 +12,7 @@ from functrans.torch.errors import TensorValueError
 from functrans.torch.tensor import Tensor
 
 # The colors that torchviz gives to leaves, operations and results, and what those are in pictures.
-_KINDS = {"lightblue": "input", "lightgrey": "other", "darkolivegreen1": "output"}
+_KINDS = {"lightblue": "input", "lightgrey": "operation", "darkolivegreen1": "output"}
 
 
 class Digraph:
