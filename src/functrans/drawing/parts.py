@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functrans.core.errors import OptionError
+from functrans.drawing.texts import shortened
 from functrans.graph.graph import Equation, Graph
 from functrans.graph.scopes import Call
 
@@ -84,8 +85,8 @@ def _readable_parts(graph: Graph) -> list[Part]:
 def _joined(parts: list[Part]) -> Part:
     if len(parts) == 1:
         return parts[0]
-    names = {part.name or part.equations[0].primitive.name for part in parts}
-    name = f"{names.pop()} × {len(parts)}" if len(names) == 1 else f"{len(parts)} operations"
+    names = dict.fromkeys(part.name or part.equations[0].primitive.name for part in parts)
+    name = f"{next(iter(names))} × {len(parts)}" if len(names) == 1 else shortened(", ".join(names))
     return Part([equation for part in parts for equation in part.equations], name)
 
 

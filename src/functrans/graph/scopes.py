@@ -67,4 +67,3 @@ class CallStack:
         """Let go of all frames, which may refer back to what holds this object."""
         self.base = None
         self.calls = {}
-
