@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from contextlib import contextmanager
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -264,6 +265,20 @@ def test_depth_and_names_of_calls():
     assert names_of(graph.draw(collapse=1)).count("outer") == 2
     assert names_of(graph.draw(collapse=2)).count("inner") == 4
     assert names_of(graph.draw(collapse=("inner",))).count("inner") == 4
+
+
+def test_helpers_of_the_standard_library_are_no_calls():
+    @contextmanager
+    def scope():
+        yield
+
+    @scope()
+    def decorated(x):
+        return sum(np.sin(part) for part in [x, 2 * x])
+
+    graph = make_graph(lambda x: decorated(x))(X)
+    named = [[call.name for call in equation.scope] for equation in graph.equations]
+    assert named == [["<lambda>", "decorated"]] * 5
 
 
 def test_the_backward_sweep_is_a_call():

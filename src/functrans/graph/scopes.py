@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from functrans.core.errors import is_users
+
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = os.path.join(_STANDARD_LIBRARY, "site-packages")
 
 
 class Call:
@@ -50,8 +54,7 @@ class CallStack:
             code = frame.f_code
             entry = names.get(id(code))
             if entry is None:
-                inline = code.co_name.startswith("<") and code.co_name != "<lambda>"
-                entry = code.co_name if is_users(code) and not inline else None, code
+                entry = code.co_name if _is_a_users_call(code) else None, code
                 names[id(code)] = entry
             name = entry[0]
             if name is not None:
@@ -67,3 +70,11 @@ class CallStack:
         """Let go of all frames, which may refer back to what holds this object."""
         self.base = None
         self.calls = {}
+
+
+def _is_a_users_call(code: Any) -> bool:
+    """Whether code is a function of the user's, and not the body of a comprehension or of a module."""
+    file: str = code.co_filename
+    if file.startswith(_STANDARD_LIBRARY) and not file.startswith(_INSTALLED):
+        return False
+    return is_users(code) and (not code.co_name.startswith("<") or code.co_name == "<lambda>")
