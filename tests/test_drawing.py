@@ -241,7 +241,7 @@ def test_two_calls_of_one_function_are_two_boxes():
     graph = make_graph(net)(weights(3), X)
     drawing = graph.draw(collapse=True)
     assert [n for n in names_of(drawing) if n == "layer"] == ["layer"] * 3
-    assert drawing.diagram.boxes[0].lines == ("layer", "3 operations")
+    assert drawing.diagram.boxes[0].lines == ("layer", "3 operations → c")
     assert drawing.diagram.boxes[0].kind == "function"
     calls = {id(e.scope[1]) for e in graph.equations if len(e.scope) > 1}
     assert len(calls) == 3
@@ -333,8 +333,8 @@ def test_large_functions_without_calls_are_collapsed_by_runs():
 
     boxes = make_graph(flat)(X).draw().diagram.boxes
     assert len(boxes) == 202
-    assert boxes[0].lines == ("sin, multiply", "3 operations")
-    assert make_graph(repeated)(X).draw().diagram.boxes[0].lines == ("sin × 3", "3 operations")
+    assert boxes[0].lines == ("sin, multiply", "3 operations → c")
+    assert make_graph(repeated)(X).draw().diagram.boxes[0].lines == ("sin × 3", "3 operations → c")
 
 
 def test_what_collapse_may_be():
