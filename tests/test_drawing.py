@@ -193,6 +193,12 @@ def test_numbers_are_written_where_they_are_used():
     assert values[1].heads == (3,) and values[1].label == "[]"
 
 
+def test_a_value_that_is_returned_twice_has_two_boxes():
+    drawing = make_graph(lambda x: (2 * x,) * 2)(X).draw()
+    assert names_of(drawing) == ["a = multiply(2, x)", "output 0", "output 1", "x"]
+    assert drawing.diagram.values[0] == (0, (1, 2), "[3]")
+
+
 def test_dtypes_are_named_if_they_are_not_the_usual_one():
     drawing = make_graph(lambda x: x.astype(np.float32) > 0)(X).draw()
     assert {v.label for v in drawing.diagram.values} == {"[3]", "float32[3]", "bool[3]"}

@@ -69,24 +69,25 @@ def _diagram(graph: Graph, parts: list[Part], values: dict[Variable, Any] | None
         elif variable in graph.outputs:  # where else would it be written?
             made_by[variable] = diagram.box((names[variable],), "constant")
     closed = any(part.name for part in parts)
-    for members in _together(graph.outputs, made_by.get, closed):
-        if len(members) > 1:
-            lines = ("outputs", f"{len(members)} arrays")
+    outputs = graph.outputs
+    for places in _together(len(outputs), lambda k: made_by.get(outputs[k]), closed):
+        if len(places) > 1:
+            texts = ["outputs", f"{len(places)} arrays"]
         else:
-            number = graph.outputs.index(members[0])
-            name = "output" if len(graph.outputs) == 1 else f"output {number}"
-            lines = (name, *shown(members[0]))
-        box = diagram.box(lines, "output")
-        for variable in members:
-            takers.setdefault(variable, []).append(box)
-    arguments = _arguments(graph)
-    inputs = _together(graph.inputs, lambda v: (arguments[v], frozenset(takers.get(v, ()))), closed)
-    for members in inputs:
-        if len(members) > 1:
-            lines = (arguments[members[0]], f"{len(members)} arrays")
+            name = "output" if len(outputs) == 1 else f"output {places[0]}"
+            texts = [name, *shown(outputs[places[0]])]
+        box = diagram.box(tuple(texts), "output")
+        for place in places:
+            takers.setdefault(outputs[place], []).append(box)
+    inputs, arguments = graph.inputs, _arguments(graph)
+    shared = [frozenset(takers.get(variable, ())) for variable in inputs]
+    for places in _together(len(inputs), lambda k: (arguments[k], shared[k]), closed):
+        if len(places) > 1:
+            texts = [arguments[places[0]], f"{len(places)} arrays"]
         else:
-            lines = (names[members[0]], *shown(members[0]))
-        made_by.update(dict.fromkeys(members, diagram.box(lines, "input")))
+            texts = [names[inputs[places[0]]], *shown(inputs[places[0]])]
+        box = diagram.box(tuple(texts), "input")
+        made_by.update({inputs[place]: box for place in places})
     _connect(diagram, made_by, takers)
     return diagram
 
@@ -96,25 +97,22 @@ def _uses(equations: list[Equation]) -> Counter[Variable]:
     return Counter(variable for equation in equations for variable in equation.inputs)
 
 
-def _together(
-    variables: list[Variable], key: Callable[[Variable], Any], closed: bool
-) -> list[list[Variable]]:
-    """Variables with something in common, which share a box where calls do; otherwise one by one."""
-    groups: dict[Any, list[Variable]] = {}
-    for number, variable in enumerate(variables):
-        groups.setdefault(key(variable) if closed else number, []).append(variable)
+def _together(count: int, key: Callable[[int], Any], closed: bool) -> list[list[int]]:
+    """Places with something in common, which share a box where calls do; otherwise one by one."""
+    groups: dict[Any, list[int]] = {}
+    for place in range(count):
+        groups.setdefault(key(place) if closed else place, []).append(place)
     return [
         part
         for group in groups.values()
-        for part in ([group] if len(group) > _FEW else [[variable] for variable in group])
+        for part in ([group] if len(group) > _FEW else [[place] for place in group])
     ]
 
 
-def _arguments(graph: Graph) -> dict[Variable, str]:
+def _arguments(graph: Graph) -> list[str]:
     """The argument that each input belongs to: params of params['w'][0]."""
     names = graph.input_names or ["inputs"] * len(graph.inputs)
-    stems = [name.partition("[")[0].partition(".")[0] for name in names]
-    return dict(zip(graph.inputs, stems, strict=True))
+    return [name.partition("[")[0].partition(".")[0] for name in names]
 
 
 def _connect(
