@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from html import escape
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from functrans.core.shapes import spec_of
 from functrans.drawing.diagram import Diagram
-from functrans.drawing.graphs import call_lines, spec_text, value_text
 from functrans.drawing.kinds import kind_of
 from functrans.drawing.picture import scrolling, write_by_suffix
 from functrans.drawing.svg import ACTIVE, EDGE, FAINT, Look, box_size, lay_out, render
 from functrans.drawing.sweeps import Recording, record_sweeps
+from functrans.drawing.texts import call_lines, spec_text, value_text
 from functrans.transforms.arguments import check_callable
 
 
@@ -106,7 +106,13 @@ class Steps:
     def __len__(self) -> int:
         return len(self._states)
 
-    def __getitem__(self, index: int) -> Step:
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | list[Step]:
+        if isinstance(index, slice):
+            return [Step(self, state) for state in self._states[index]]
         return Step(self, self._states[index])
 
     def __iter__(self) -> Iterator[Step]:
