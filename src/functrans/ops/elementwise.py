@@ -29,7 +29,11 @@ def _one_over(y: Any) -> Any:
     """1 / y, and for 0.0 as NumPy has it; Python would raise an exception."""
     if type(y) not in PYTHON_SCALARS or y:
         return 1 / in_numpy(y)
-    return np.complex128(complex(math.nan, math.nan)) if type(y) is complex else math.copysign(math.inf, y)
+    return (
+        np.complex128(complex(math.nan, math.nan))
+        if type(y) is complex
+        else math.copysign(math.inf, y)
+    )
 
 
 add = elementwise(np.add, 1, 1, impl=operator.add, operator="add")
