@@ -26,6 +26,7 @@ from functrans.core.errors import (
     OutputShapeError,
     OutputTypeError,
     RuleError,
+    SingularError,
     StagingError,
     TangentError,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "PerformanceHint",
     "RetraceWarning",
     "RuleError",
+    "SingularError",
     "StagingError",
     "TangentError",
 ]

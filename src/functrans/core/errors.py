@@ -106,6 +106,10 @@ class LinearityError(FunctransError, ValueError):
     """`linear_transpose` of a function that is not linear."""
 
 
+class SingularError(FunctransError, np.linalg.LinAlgError):
+    """A root that has no derivative, because the Jacobian of its equation is singular."""
+
+
 class CarryError(FunctransError, TypeError):
     """A loop whose body returns another structure, shape or dtype than it was given."""
 

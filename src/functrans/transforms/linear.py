@@ -16,6 +16,7 @@ from functrans.core.dispatch import is_anything_running
 from functrans.core.shapes import ArraySpec, dtype_of, spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.batching import vmap
+from functrans.transforms.calling import call
 from functrans.transforms.implicit import stripped
 from functrans.transforms.leaves import fitted, is_known, strong, zeros
 from functrans.transforms.procedures import Flattened, Procedure, close, staged
@@ -178,32 +179,51 @@ def closed_system(
     return System(matvec, solve, transpose_solve), captured
 
 
-def dense_solve(matvec: Any, constants: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+class DenseSolver:
     """The solution by the matrix of the operator, in real coordinates: it need not be complex linear."""
-    specs = [spec_of(leaf) for leaf in b]
 
-    def coordinates(leaves: Sequence[Any]) -> Any:
-        parts: list[Any] = []
-        for leaf in leaves:
-            flat = np.reshape(leaf, (-1,))
-            parts += [flat.real, flat.imag] if dtype_of(leaf).kind == "c" else [flat]
-        return np.concatenate(parts)
+    def __init__(self, singular: str, advice: str) -> None:
+        self.singular = singular  # what to say where there is none
+        self.advice = advice
 
-    def leaves_of(vector: Any) -> list[Any]:
-        leaves, start = [], 0
-        for spec in specs:
-            size = int(np.prod(spec.shape, dtype=int))
-            part = vector[start : start + size]
-            start += size
-            if spec.dtype.kind == "c":
-                part = part + 1j * vector[start : start + size]
-                start += size
-            leaves.append(np.reshape(part, spec.shape).astype(spec.dtype)[()])
-        return leaves
+    def __call__(self, matvec: Any, constants: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        specs = [spec_of(leaf) for leaf in b]
+        if not sum(spec.size for spec in specs):
+            return list(b)
+        vector = _coordinates(b)
+        basis = np.eye(vector.shape[0], dtype=vector.dtype)
+        columns = vmap(lambda e: _coordinates(matvec(*constants, *_from_coordinates(e, specs))))(
+            basis
+        )
+        # As one equation of a graph, so that it raises the same error when it runs.
+        (found,) = call(columns.T, vector, function=self._solved, specs=(spec_of(vector),))
+        return _from_coordinates(found, specs)
 
-    if not sum(int(np.prod(spec.shape, dtype=int)) for spec in specs):
-        return list(b)
-    vector = coordinates(b)
-    basis = np.eye(vector.shape[0], dtype=vector.dtype)
-    columns = vmap(lambda e: coordinates(matvec(*constants, *leaves_of(e))))(basis)
-    return leaves_of(np.linalg.solve(columns.T, vector))
+    def _solved(self, matrix: Any, vector: Any) -> list[Any]:
+        try:
+            return [np.linalg.solve(matrix, vector)]
+        except np.linalg.LinAlgError:
+            raise errors.SingularError(
+                f"{self.singular}, at {errors.user_location()}. {self.advice}"
+            ) from None
+
+
+def _coordinates(leaves: Sequence[Any]) -> Any:
+    """All entries as one real vector."""
+    parts: list[Any] = []
+    for leaf in leaves:
+        flat = np.reshape(leaf, (-1,))
+        parts += [flat.real, flat.imag] if dtype_of(leaf).kind == "c" else [flat]
+    return np.concatenate(parts)
+
+
+def _from_coordinates(vector: Any, specs: Sequence[ArraySpec]) -> list[Any]:
+    leaves, start = [], 0
+    for spec in specs:
+        part = vector[start : start + spec.size]
+        start += spec.size
+        if spec.dtype.kind == "c":
+            part = part + 1j * vector[start : start + spec.size]
+            start += spec.size
+        leaves.append(np.reshape(part, spec.shape).astype(spec.dtype)[()])
+    return leaves

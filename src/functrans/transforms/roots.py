@@ -18,7 +18,7 @@ from functrans.core.shapes import spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.implicit import stripped
 from functrans.transforms.leaves import is_known, strong, zeros
-from functrans.transforms.linear import UserSolver, closed_system, dense_solve
+from functrans.transforms.linear import DenseSolver, UserSolver, closed_system
 from functrans.transforms.loops import while_loop
 from functrans.transforms.procedures import (
     CuriousStage,
@@ -64,7 +64,7 @@ def custom_root(
     tangent_solve : callable, optional
         tangent_solve(matvec, b) -> x solves linear systems with the Jacobian of `f`, or its transpose,
         such as `lambda matvec, b: gmres(matvec, b)[0]`. If it is not given, the Jacobian is computed as a
-        matrix.
+        matrix; where that is singular, there is a `SingularError`.
     tol : float
         The root is reported by a `ConvergenceWarning` if ‖f(x)‖ > tol (1 + ‖f(init)‖).
 
@@ -107,7 +107,13 @@ def custom_root(
         )
 
     if tangent_solve is None:
-        solver: Any = dense_solve
+        solver: Any = DenseSolver(
+            f"custom_root: the Jacobian of {errors.describe(f)} is singular at the root, which has no "
+            "derivative then",
+            "Solve for as many unknowns as there are independent equations, keep away from multiple "
+            "roots, or give a tangent_solve that can do with a singular system, such as "
+            "lambda matvec, b: gmres(matvec, b)[0].",
+        )
     else:
         check_callable(tangent_solve, "custom_root")
         solver = UserSolver(tangent_solve, structure, "custom_root", tol)
@@ -252,7 +258,11 @@ def _root(
 
     @functools.cache
     def jacobian() -> System:
-        return System(_linearized(equation(), count), tangent_solver, tangent_solver)
+        try:
+            matvec = _linearized(equation(), count)
+        except errors.MissingRuleError:
+            return adjoint().transposed()  # J = (J^T)^T: reverse mode twice
+        return System(matvec, tangent_solver, tangent_solver)
 
     @functools.cache
     def adjoint() -> System:
