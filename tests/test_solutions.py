@@ -530,7 +530,7 @@ def test_a_singular_jacobian_is_an_error():
     )
     for derivative in derivatives:
         with pytest.raises(
-            errors.SingularError, match="custom_root: the Jacobian of `<lambda>`.*gmres"
+            errors.SingularError, match=r"custom_root: the Jacobian of `<lambda>`.*gmres"
         ):
             derivative()
     with pytest.raises(np.linalg.LinAlgError):

@@ -68,7 +68,7 @@ def cond(
         return (true_fn if pred else false_fn)(*operands)
     pred, _ = tree.unboxed(pred)
     _check_scalar(pred, "cond: the predicate")
-    return _choose(np.not_equal(pred, 0), (false_fn, true_fn), operands, "cond")
+    return choose(np.not_equal(pred, 0), (false_fn, true_fn), operands, "cond")
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -96,7 +96,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         raise errors.InputTypeError(
             f"switch: the index has dtype {dtype_of(index)}; it must be an integer."
         )
-    return _choose(np.clip(index, 0, len(branches) - 1), branches, operands, "switch")
+    return choose(np.clip(index, 0, len(branches) - 1), branches, operands, "switch")
 
 
 def _check_scalar(value: Any, what: str) -> None:
@@ -108,7 +108,8 @@ def _check_scalar(value: Any, what: str) -> None:
         )
 
 
-def _choose(index: Any, branches: Sequence[Callable[..., Any]], operands: Any, name: str) -> Any:
+def choose(index: Any, branches: Sequence[Callable[..., Any]], operands: Any, name: str) -> Any:
+    """The result of the branch with this index, which is in range; nothing is compared if it is known."""
     lanes = lanes_of(index)
     if agree(lanes):
         return branches[int(lanes.flat[0])](*operands)

@@ -18,7 +18,7 @@ from functrans.transforms.arguments import check_callable
 from functrans.transforms.batching import vmap
 from functrans.transforms.calling import call
 from functrans.transforms.implicit import stripped
-from functrans.transforms.leaves import fitted, is_known, strong, zeros
+from functrans.transforms.leaves import fitted, is_known, lanes_of, strong, zeros
 from functrans.transforms.procedures import Flattened, Procedure, close, staged
 from functrans.transforms.systems import System
 from functrans.transforms.vectors import check_tolerance, floating, like, norm, report
@@ -39,7 +39,8 @@ def linear_solve(
     Parameters
     ----------
     matvec : callable
-        A linear function of a pytree like `b`, which returns one like it.
+        A linear function of a pytree like `b`, which returns one like it. Where values are known it is
+        tried on zeros, and one that adds a constant is a `LinearityError`.
     b : pytree of arrays
     solve : callable
         solve(matvec, b) -> x. It sees values without derivatives. It may branch on them in Python where
@@ -81,7 +82,8 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
     """(operator, constants, leaves of b, structure): operator(*constants, *leaves) is like the leaves.
 
     It is a procedure if a transform may be watching, and the user's own function otherwise. If it makes
-    complex values of real ones, b is made complex.
+    complex values of real ones, b is made complex. It is called with zeros, which show its shapes and
+    whether it adds a constant.
     """
     leaves, structure = floating(b, f"{name}: b")
     arguments = tree.structure((tree.unflatten(structure, leaves),))
@@ -94,7 +96,8 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
             procedure, constants = close(flattened, specs)
             image = procedure.outputs
         else:
-            image = tuple(map(spec_of, flattened(*leaves)))
+            at_zero = flattened(*map(zeros, specs))
+            image = tuple(map(spec_of, at_zero))
         wider = [
             ArraySpec(s.shape, np.result_type(s.dtype, complex))
             if i.dtype.kind == "c" and s.dtype.kind != "c"
@@ -106,9 +109,22 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
             break
         leaves = list(map(fitted, leaves, wider))
     if traced:
+        if all(map(is_known, constants)):
+            _check_zero(procedure(*stripped(constants), *map(zeros, specs)), matvec, name)
         return procedure.cast(tuple(specs)), constants, leaves, structure
+    _check_zero(at_zero, matvec, name)
     plain = lambda *x: list(map(fitted, flattened(*x), specs))
     return plain, [], leaves, structure
+
+
+def _check_zero(image: Sequence[Any], matvec: Any, name: str) -> None:
+    """Refuse a function that adds a constant. A nan at 0 is a solver's own affair."""
+    largest = max((np.max(np.abs(lanes_of(leaf)), initial=0.0) for leaf in image), default=0.0)
+    if largest > 0:
+        raise errors.LinearityError(
+            f"{name}: {errors.describe(matvec)} is not linear: it maps zeros to values up to {largest:.3g}, "
+            f"at {errors.user_location()}. If it is A x + c, leave c out and solve A x = b - c."
+        )
 
 
 class UserSolver:

@@ -334,7 +334,11 @@ def close(
     ] = {}  # one variable for one value, whichever tracer stands for it
     for variable, value in list(graph.constants.items()):
         if isinstance(value, Tracer):
-            key = (id(value.interpreter), id(getattr(value, "value", None)), id(value.detail))
+            key = (
+                id(value.interpreter),
+                id(getattr(value, "value", None)),
+                id(getattr(value, "detail", None)),
+            )
             same[variable] = captured.setdefault(key, (variable, value))[0]
             del graph.constants[variable]
     if len(captured) < len(same):

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.dispatch import is_anything_running
+from functrans.core.dispatch import is_anything_running, watcher
 from functrans.core.shapes import spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.implicit import stripped
-from functrans.transforms.leaves import is_known, strong, zeros
+from functrans.transforms.leaves import is_known, is_staging, strong, zeros
 from functrans.transforms.linear import DenseSolver, UserSolver, closed_system
 from functrans.transforms.loops import while_loop
 from functrans.transforms.procedures import (
@@ -166,7 +166,9 @@ def fixed_point(
 
         return staged(difference, step.inputs) if step.outputs else step
 
-    found = _root("fixed_point", f, leaves, structure, iteration.find, residual, iteration.solve)
+    found = _root(
+        "fixed_point", f, leaves, structure, iteration.find, residual, iteration.solve, is_seen=True
+    )
     return tree.unflatten(structure, found)
 
 
@@ -225,8 +227,12 @@ def _root(
     find: Callable[..., list[Any]],
     residual: Callable[[Procedure], Procedure],
     tangent_solver: Any,
+    is_seen: bool = False,
 ) -> list[Any]:
-    """What `find` finds, with the derivatives of a root of the residual of f."""
+    """What `find` finds, with the derivatives of a root of the residual of f.
+
+    `is_seen` says whether `detect_anomaly` looks at what `find` does, because that is to call f.
+    """
     specs = [strong(spec_of(leaf)) for leaf in leaves]
     what = f"{name}: the result of {errors.describe(f)}, which should be like its argument,"
 
@@ -249,7 +255,11 @@ def _root(
         procedure, captured = written(CuriousStage(f, found))
     else:
         fixed = stripped(captured)
-        found = find(lambda *x: procedure(*fixed, *x), start)
+        tool = watcher()
+        if is_seen and tool is not None and not is_staging():
+            found = tool.look_on(lambda *x: find(direct, list(x)), start)  # on the user's own lines
+        else:
+            found = find(lambda *x: procedure(*fixed, *x), start)
     count = len(captured)
 
     @functools.cache
