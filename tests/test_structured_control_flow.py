@@ -621,7 +621,6 @@ def test_branches_that_cannot_be_compared_are_not():
     assert ft.cond(False, np.sin, lambda name: name, "text") == "text"
     assert ft.cond(np.True_, lambda x: x, lambda x: 0, 2.0) == 2.0  # Python's 0 adapts
     assert factorial(5) == 120
-    # Under grad it is not known whether a number was Python's, which would adapt.
     single = np.ones(2, np.float32)
     slope = ft.grad(lambda w: ft.cond(w > 0, lambda x: np.sum(w * x), lambda x: x[0], single))(2.0)
     assert slope == 2.0
@@ -633,6 +632,35 @@ def test_branches_that_cannot_be_compared_are_not():
     for _ in range(5):
         ft.cond(True, lambda x: x, noted, 1.0)
     assert len(calls) == 1  # written down once
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("transform", [lambda f: f, ft.jit])
+def test_a_branch_is_not_run_for_what_it_closes_over_alone(transform):
+    seen = []
+
+    def root(x):  # at 0, the derivative of the root would be 0 * inf
+        return ft.cond(x > 0, lambda: np.sqrt(x), lambda: ft.tap(0.5 * x, seen.append, str))
+
+    assert float(transform(ft.grad(root))(0.0)) == 0.5
+    assert float(transform(ft.grad(root))(4.0)) == 0.25
+    assert set(map(float, seen)) <= {0.0}
+    lanes = np.array([4.0, 0.0, 9.0])
+    for gradient in (ft.vmap(ft.grad(root)), ft.grad(lambda x: np.sum(ft.vmap(root)(x)))):
+        np.testing.assert_allclose(transform(gradient)(lanes), [0.25, 0.5, 1 / 6])
+    curvature = transform(ft.vmap(ft.grad(ft.grad(root))))(lanes)
+    np.testing.assert_allclose(curvature, [-(4**-1.5) / 4, 0.0, -(9**-1.5) / 4])
+    positive = lambda x: ft.pure_callback(lambda x: float(x) ** 0.5, ft.ArraySpec((), float), x)
+    chosen = ft.vmap(lambda x: ft.cond(x >= 0, lambda: positive(x), lambda: -1.0))
+    np.testing.assert_allclose(transform(chosen)(np.array([4.0, -4.0])), [2.0, -1.0])
+
+
+def test_a_branch_may_look_at_known_values_that_it_closes_over():
+    def f(p, x):  # x is known, and p is not
+        return ft.grad(lambda w: ft.cond(p > 0, lambda: w * w if w > 0 else w, lambda: w))(x)
+
+    gradient = ft.make_graph(lambda p: f(p, 3.0))(1.0)
+    assert float(gradient(1.0)) == 6.0 and float(gradient(-1.0)) == 1.0
 
 
 def test_other_errors():

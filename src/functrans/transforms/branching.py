@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.dispatch import concrete, is_anything_running, running_interpreters
+from functrans.core.dispatch import concrete, running_interpreters
 from functrans.core.evaluate import compute
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.graph.graph import Graph, Variable
 from functrans.interpreters.batch import Batch
+from functrans.interpreters.stage import CatchingStage
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.calling import floating
 from functrans.transforms.leaves import (
@@ -38,7 +39,7 @@ from functrans.transforms.leaves import (
     ungrouped,
     zeros,
 )
-from functrans.transforms.procedures import Flattened, Procedure, close, staged
+from functrans.transforms.procedures import Flattened, Procedure, close, close_all, staged
 
 
 def cond(
@@ -131,7 +132,7 @@ def choose(index: Any, branches: Sequence[Callable[..., Any]], operands: Any, na
 
 def _closed(functions: Sequence[Any], specs: Any) -> tuple[list[Procedure], list[Any]]:
     """Procedures of the same inputs: what any of the functions closes over comes first."""
-    found = [close(function, specs) for function in functions]
+    found = [close_all(function, specs) for function in functions]
     everything = [value for _, captured in found for value in captured]
     procedures = []
     start = 0
@@ -195,9 +196,8 @@ def _check_branches(branches: tuple[Any, ...], operands: tuple[Any, ...], name: 
         return
     for branch in branches:
         check_callable(branch, name)
-    # A graph would keep what a branch does to traced values outside of it, and lanes might part.
-    if not all(interpreter.differentiates for interpreter in running_interpreters()):
-        return
+    if any(isinstance(interpreter, Batch) for interpreter in running_interpreters()):
+        return  # a branch that looks at values would part the lanes
     if len(_compared) >= _MOST:
         _compared.clear()
     _compared[key] = codes  # before it is done: a branch may call the same function again
@@ -224,23 +224,20 @@ def _code(function: Any) -> tuple[Any, ...]:
 
 def _compare(branches: tuple[Any, ...], operands: Any, name: str) -> None:
     """Raise if branches return different values, as far as that can be told without values."""
-    traced = is_anything_running()
     try:
         leaves, structure = flat(operands, name)
         flattened = [Flattened(branch, structure, name) for branch in branches]
         with np.errstate(all="ignore"):
-            found = [close(each, list(map(spec_of, leaves)))[0].outputs for each in flattened]
+            specs = list(map(spec_of, leaves))
+            found = [close(each, specs, CatchingStage(each))[0].outputs for each in flattened]
     except Exception:
         return  # a branch looks at values, or fails where it was not meant to run
-    first, specs = flattened[0], found[0]
-    for k, (function, others) in enumerate(zip(flattened, found, strict=True)):
-        if function.out_structure != first.out_structure or any(
-            # The tracer of a Python number does not tell that it adapts its dtype.
-            common_spec(one, other) is None
-            and not (traced and one.shape == other.shape and is_moving(one) and is_moving(other))
-            for one, other in zip(specs, others, strict=True)
+    first = flattened[0]
+    for k, (function, outputs) in enumerate(zip(flattened, found, strict=True)):
+        if function.out_structure != first.out_structure or None in map(
+            common_spec, found[0], outputs
         ):
-            raise _mismatch(name, {0: (first, specs), k: (function, others)})
+            raise _mismatch(name, {0: (first, found[0]), k: (function, outputs)})
 
 
 # The primitive: branch(index, *operands, branches=...), with an index in range.
