@@ -655,6 +655,20 @@ def test_a_branch_is_not_run_for_what_it_closes_over_alone(transform):
     np.testing.assert_allclose(transform(chosen)(np.array([4.0, -4.0])), [2.0, -1.0])
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("transform", [lambda f: f, ft.jit])
+def test_a_loop_without_steps_does_nothing_to_what_its_body_closes_over(transform):
+    def f(x, n):  # x + n sqrt(x), whose root has no derivative at 0
+        return ft.fori_loop(0, n, lambda i, y: y + np.sqrt(x), x)
+
+    for first in (ft.grad, ft.jacfwd):
+        assert float(transform(first(f))(0.0, 0)) == 1.0
+        found = transform(ft.vmap(first(f)))(np.array([0.0, 4.0]), np.array([0, 2]))
+        np.testing.assert_allclose(found, [1.0, 1.5])
+    second = transform(ft.vmap(ft.grad(ft.grad(f))))(np.array([0.0, 4.0]), np.array([0, 2]))
+    np.testing.assert_allclose(second, [0.0, -2 * 4**-1.5 / 4])
+
+
 def test_a_branch_may_look_at_known_values_that_it_closes_over():
     def f(p, x):  # x is known, and p is not
         return ft.grad(lambda w: ft.cond(p > 0, lambda: w * w if w > 0 else w, lambda: w))(x)

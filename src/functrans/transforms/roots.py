@@ -19,7 +19,7 @@ from functrans.transforms.arguments import check_callable
 from functrans.transforms.implicit import stripped
 from functrans.transforms.leaves import is_known, is_staging, strong, zeros
 from functrans.transforms.linear import DenseSolver, UserSolver, closed_system
-from functrans.transforms.loops import while_loop
+from functrans.transforms.loops import solver_loop
 from functrans.transforms.procedures import (
     CuriousStage,
     Procedure,
@@ -207,7 +207,7 @@ class _Iteration:
 
         state = (start, np.float64(np.inf), np.float64(0.0), 0)
         # The first step is made anyway: there is no change to look at before it.
-        x, change, allowed, count = while_loop(going_on, body, body(state))
+        x, change, allowed, count = solver_loop(going_on, body, body(state))
         return report(
             x,
             np.logical_not(np.isfinite(change) & (change <= allowed)),
