@@ -64,8 +64,8 @@ def cond(
     >>> float(make_graph(root)(1.0)(9.0))
     3.0
     """
-    _check_branches((false_fn, true_fn), operands, "cond")
     if type(pred) is bool or type(pred) is np.bool_:
+        _check_branches((false_fn, true_fn), operands, "cond")
         return (true_fn if pred else false_fn)(*operands)
     pred, _ = tree.unboxed(pred)
     _check_scalar(pred, "cond: the predicate")
@@ -88,8 +88,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     branches = tuple(branches)
     if not branches:
         raise errors.OptionError("switch needs at least one branch.")
-    _check_branches(branches, operands, "switch")
     if type(index) is int:
+        _check_branches(branches, operands, "switch")
         return branches[min(max(index, 0), len(branches) - 1)](*operands)
     index, _ = tree.unboxed(index)
     _check_scalar(index, "switch: the index")
@@ -109,11 +109,17 @@ def _check_scalar(value: Any, what: str) -> None:
         )
 
 
-def choose(index: Any, branches: Sequence[Callable[..., Any]], operands: Any, name: str) -> Any:
-    """The result of the branch with this index, which is in range; nothing is compared if it is known."""
+def choose(
+    index: Any, branches: tuple[Any, ...], operands: Any, name: str, compared: bool = True
+) -> Any:
+    """The result of the branch with this index, which is in range. All are `compared`, if it is known."""
     lanes = lanes_of(index)
     if agree(lanes):
+        if compared:
+            _check_branches(branches, operands, name)
         return branches[int(lanes.flat[0])](*operands)
+    for branch_function in branches:
+        check_callable(branch_function, name)
     leaves, structure = flat(operands, f"{name}: an operand")
     flattened = [Flattened(branch, structure, name) for branch in branches]
     try:
@@ -204,7 +210,7 @@ def _check_branches(branches: tuple[Any, ...], operands: tuple[Any, ...], name: 
     try:
         _compare(branches, operands, name)
     except errors.BranchError:
-        del _compared[key]
+        _compared.pop(key, None)
         raise
 
 

@@ -130,7 +130,7 @@ def cotangents_of_path(
         y, cotangent, start, stop = step
         exists = np.all(np.isfinite(y)).astype(np.int64)
         operands = (a + cotangent, integral, y, start, stop)
-        return choose(exists, (passed, followed), operands, "odeint"), None
+        return choose(exists, (passed, followed), operands, "odeint", compared=False), None
 
     a, integral = np.zeros(size, dtype), none
     if shape_of(t)[0] > 1:
