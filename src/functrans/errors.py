@@ -27,6 +27,7 @@ from functrans.core.errors import (
     OutputShapeError,
     OutputTypeError,
     RuleError,
+    SingularError,
     StagingError,
     TangentError,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "PerformanceHint",
     "RetraceWarning",
     "RuleError",
+    "SingularError",
     "StagingError",
     "TangentError",
 ]

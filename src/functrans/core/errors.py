@@ -103,7 +103,11 @@ class GraphError(FunctransError, ValueError):
 
 
 class LinearityError(FunctransError, ValueError):
-    """`linear_transpose` of a function that is not linear."""
+    """`linear_transpose`, or a linear system, of a function that is not linear."""
+
+
+class SingularError(FunctransError, np.linalg.LinAlgError):
+    """A root that has no derivative, because the Jacobian of its equation is singular."""
 
 
 class CarryError(FunctransError, TypeError):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import DETAIL, Interpreter, Tracer
+from functrans.core.dispatch import DETAIL, Interpreter, Tracer, running_interpreters
 from functrans.core.evaluate import as_constant
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.core.tracer import ArrayTracer
@@ -147,6 +148,52 @@ class Stage(Interpreter):
         """The graph, with these values as outputs."""
         variables = [self.variable_of(value) for value in outputs]
         return Graph(self.inputs, self.constants, self.equations, variables, **names)
+
+
+class CatchingStage(Stage):
+    """Writes down all that a function does, also to values of interpreters around it alone.
+
+    Those values become constants, and what is done to them is done where the graph runs, or not at all.
+    For that the interpreters that are running have another class as long as this one is.
+    """
+
+    __slots__ = ("caught",)
+
+    def __enter__(self) -> Any:
+        self.caught: list[tuple[Any, Any]] = [(x, type(x)) for x in running_interpreters()]
+        for interpreter, kind in self.caught:
+            interpreter.__class__ = _yielding(kind)
+        return super().__enter__()
+
+    def __exit__(self, *exc_info: Any) -> None:
+        for interpreter, kind in self.caught:
+            interpreter.__class__ = kind
+        super().__exit__(*exc_info)
+
+
+class _Yielding(Interpreter):
+    """Comes before an interpreter's own class, and leaves its work to the stage that catches it."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        for interpreter in reversed(running_interpreters()):
+            if isinstance(interpreter, CatchingStage):
+                return Stage.process(interpreter, primitive, args, params)
+        return super().process(primitive, args, params)  # another thread's work
+
+    def process1(self, primitive: Any, x: Any) -> Any:
+        return self.process(primitive, (x,), {})
+
+    def process2(self, primitive: Any, x: Any, y: Any) -> Any:
+        return self.process(primitive, (x, y), {})
+
+
+@cache
+def _yielding(kind: Any) -> Any:
+    if issubclass(kind, _Yielding):
+        return kind
+    return type(f"Yielding{kind.__name__}", (_Yielding, kind), {"__slots__": ()})
 
 
 class TangentStage(Stage):

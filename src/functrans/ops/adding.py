@@ -41,7 +41,7 @@ def sum_rows(shape: tuple[int, ...], dtype: Any, arrays: tuple[Any, ...], value:
 def _flat(arrays: tuple[Any, ...], lead: tuple[int, ...]) -> Any:
     """Several index arrays as one into the flattened axes."""
     if len(arrays) == 1:
-        return arrays[0]
+        return np.asarray(arrays[0])  # a graph may have a Python int
     wrapped = [np.where(a < 0, a + n, a) for a, n in zip(arrays, lead, strict=True)]
     return np.ravel_multi_index(np.broadcast_arrays(*wrapped), lead)  # checks the range
 

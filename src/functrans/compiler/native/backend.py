@@ -155,6 +155,11 @@ def _converted(leaf: Any, spec: ArraySpec) -> Any:
         raise errors.GraphError(
             f"native code for {spec} was given an array of shape {np.shape(leaf)}."
         )
+    if np.iscomplexobj(leaf) and spec.dtype.kind != "c":
+        raise errors.GraphError(
+            f"a step of this function gave {leaf}, and it was traced for real numbers. Python's "
+            "(-1.0) ** 0.5 is complex: pass np.float64(x) in place of x to have nan, or a complex x."
+        )
     if not spec.shape and spec.dtype == np.float64:
         return float(leaf) if spec.weak else np.float64(leaf)
     array = np.empty(spec.shape, spec.dtype)
