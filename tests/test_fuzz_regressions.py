@@ -1,0 +1,63 @@
+"""What the fuzzer found, each in the smallest form: these once raised, or gave another answer."""
+
+import numpy as np
+import pytest
+from oracles import assert_trees_close
+
+import functrans as ft
+
+X = np.array([0.3, 0.4])
+TANGENT = np.array([1.0, -2.0])
+
+
+def with_rule(wrapper):
+    function = wrapper(lambda x: np.sin(x))
+    if wrapper is ft.custom_vjp:
+        function.defvjp(lambda x: (np.sin(x), x), lambda x, g: (np.cos(x) * g,))
+    function.defjvp(lambda primals, tangents: (function(*primals), np.cos(*primals) * tangents[0]))
+    return function
+
+
+FUNCTIONS = {
+    "checkpoint": ft.checkpoint(lambda x: np.sin(x) * x),
+    "scan": lambda x: ft.scan(lambda c, row: (np.sin(c) * row, c * row), x[0], x)[1],
+    "fori_loop": lambda x: ft.fori_loop(0, 3, lambda i, c: np.sin(c) * (i + 1), x),
+    "while_loop": lambda x: ft.while_loop(lambda c: np.sum(c) > 0.1, lambda c: c * c, x),
+    "cond": lambda x: ft.cond(np.sum(x) > 0, np.sin, np.cos, x),
+    "map": lambda x: ft.map(np.sin, x),
+    "custom_jvp": with_rule(ft.custom_jvp),
+    "custom_vjp": with_rule(ft.custom_vjp),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_linearize_of_functions_in_one_piece_where_values_are_traced(name):
+    # The value of such a function was written down with its tangent, and left in the finished graph.
+    function = FUNCTIONS[name]
+    pushed = lambda x: ft.linearize(function, x)[1](TANGENT)
+    expected = pushed(X)
+    assert_trees_close(expected, ft.jvp(function, (X,), (TANGENT,))[1], rtol=1e-13)
+    assert_trees_close(ft.make_graph(pushed)(X)(X), expected, rtol=1e-13)
+    assert_trees_close(ft.make_graph(lambda x: ft.linearize(function, x)[0])(X)(X), function(X))
+    out, pullback = ft.vjp(pushed, X)
+    assert_trees_close(out, expected, rtol=1e-13)
+    assert_trees_close(
+        pullback(TANGENT)[0], ft.grad(lambda x: TANGENT @ pushed(x))(X), rtol=1e-13
+    )
+    columns = lambda x: ft.jacfwd(function, chunk_size=1)(x)
+    assert_trees_close(ft.make_graph(columns)(X)(X), ft.jacrev(function)(X), rtol=1e-13)
+
+
+def test_the_transpose_of_an_index_that_is_a_python_integer_in_a_graph():
+    pull = lambda x, i: ft.vjp(lambda x: x[i], x)[1](np.ones(2))[0]
+    x = np.zeros((3, 2))
+    expected = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    assert_trees_close(ft.make_graph(pull)(x, 1)(x, 1), expected)
+    assert_trees_close(ft.jit(pull, backend="numpy")(x, 1), expected)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_holds_functions_is_not_written_as_source(name):
+    # That of a scan had the printed form of its body in the place of the body.
+    with pytest.raises(ft.errors.MissingRuleError, match=r"holds functions.*Use functrans\.jit"):
+        ft.source(FUNCTIONS[name])(X)
