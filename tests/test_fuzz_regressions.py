@@ -41,9 +41,7 @@ def test_linearize_of_functions_in_one_piece_where_values_are_traced(name):
     assert_trees_close(ft.make_graph(lambda x: ft.linearize(function, x)[0])(X)(X), function(X))
     out, pullback = ft.vjp(pushed, X)
     assert_trees_close(out, expected, rtol=1e-13)
-    assert_trees_close(
-        pullback(TANGENT)[0], ft.grad(lambda x: TANGENT @ pushed(x))(X), rtol=1e-13
-    )
+    assert_trees_close(pullback(TANGENT)[0], ft.grad(lambda x: TANGENT @ pushed(x))(X), rtol=1e-13)
     columns = lambda x: ft.jacfwd(function, chunk_size=1)(x)
     assert_trees_close(ft.make_graph(columns)(X)(X), ft.jacrev(function)(X), rtol=1e-13)
 
@@ -61,3 +59,34 @@ def test_what_holds_functions_is_not_written_as_source(name):
     # That of a scan had the printed form of its body in the place of the body.
     with pytest.raises(ft.errors.MissingRuleError, match=r"holds functions.*Use functrans\.jit"):
         ft.source(FUNCTIONS[name])(X)
+
+
+def test_lanes_that_disagree_about_a_branch_which_reads_a_plain_array():
+    # The lanes that a branch is not meant for borrow the values of another: of a plain array by a traced
+    # number, where the function is staged.
+    x, y = np.array([[0.3, 0.4], [0.7, 0.2]]), np.array([[1.0, 0.5], [-1.0, -0.5]])
+
+    def branches(x, y):
+        return ft.cond(np.sum(x * y) > 0.2, lambda u: np.sin(u) * x, lambda u: u * x * x, y)
+
+    gradient = ft.grad(lambda x: np.sum(ft.vmap(branches)(x, y)))
+    expected = np.array([np.sin(y[0]), 2 * x[1] * y[1]])
+    assert_trees_close(gradient(x), expected)
+    assert_trees_close(ft.make_graph(gradient)(x)(x), expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.take(x, [0, 0], axis=0),
+        lambda x: np.take(x, 0, axis=-1),
+        lambda x: np.squeeze(x, 0),
+        lambda x: np.compress([True], x, axis=0),
+    ],
+)
+def test_axes_of_a_number_where_numpy_takes_it_for_an_array_of_one(function):
+    x = np.array(2.0)
+    assert_trees_close(ft.vmap(function)(np.array([2.0, 3.0]))[0], function(x))
+    assert_trees_close(ft.jvp(function, (x,), (x,)), (function(x), function(x)))
+    with pytest.raises(np.exceptions.AxisError):
+        ft.grad(lambda x: np.take(x, 0, axis=1))(x)

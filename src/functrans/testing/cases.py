@@ -91,9 +91,7 @@ def _judge_stack(
             tally.count("verdicts", ["fewer than two oracles could decide"])
 
 
-def restacked(
-    program: Program, kinds: Sequence[str], chooser: Chooser, library: Any
-) -> Stack:
+def restacked(program: Program, kinds: Sequence[str], chooser: Chooser, library: Any) -> Stack:
     """A stack of layers of given kinds, with the simplest of all other choices."""
     stack = Stack(program, library)
     writer = LayerWriter(chooser, program)

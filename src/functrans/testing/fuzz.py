@@ -166,7 +166,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, help="stop after so long")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--corpus", type=Path, help="a folder for counts and failures, to go on with")
+    parser.add_argument(
+        "--corpus", type=Path, help="a folder for counts and failures, to go on with"
+    )
     parser.add_argument("--progress", action="store_true")
     options = parser.parse_args()
     if options.cases is None and options.minutes is None:

@@ -83,7 +83,9 @@ def in_torch(stack: Stack) -> Answer:
     library = SimpleNamespace(
         **{name: getattr(func, name) for name in ("grad", "jvp", "vjp", "jacfwd", "jacrev")},
         **{name: getattr(func, name) for name in ("hessian", "linearize")},
-        value_and_grad=lambda f, argnums: lambda *args: func.grad_and_value(f, argnums)(*args)[::-1],
+        value_and_grad=lambda f, argnums: (
+            lambda *args: func.grad_and_value(f, argnums)(*args)[::-1]
+        ),
         vmap=lambda f, in_axes, out_axes: func.vmap(f, in_axes, out_axes),
         hvp=lambda f, primals, tangents: func.jvp(
             func.grad(f, 0 if len(primals) == 1 else tuple(range(len(primals)))), primals, tangents
@@ -119,8 +121,12 @@ def _torch_numpy() -> Any:
 
         return call
 
-    same = "sin cos tan tanh exp exp2 expm1 log log2 log10 log1p sqrt square sinh cosh arctan arcsin"
-    same += " arccos arcsinh arccosh arctanh reciprocal abs sign floor matmul tril triu diagonal trace"
+    same = (
+        "sin cos tan tanh exp exp2 expm1 log log2 log10 log1p sqrt square sinh cosh arctan arcsin"
+    )
+    same += (
+        " arccos arcsinh arccosh arctanh reciprocal abs sign floor matmul tril triu diagonal trace"
+    )
     same += " where broadcast_to ravel squeeze outer flip moveaxis real imag conj deg2rad diag"
     pairs = "maximum minimum fmax arctan2 hypot logaddexp copysign divide"
     names = {name: getattr(torch, name) for name in same.split()}

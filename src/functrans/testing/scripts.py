@@ -40,7 +40,9 @@ def script(failure: Failure, library: Any, origin: str = "") -> str:
     lines.append(f"args = {written(args)}")
     f = f"f{len(failure.layers)}"
     lines.append(f"print({f}(*args))")
-    other = _CALLS.get(oracle, f"f{len(failure.layers) - 1}(*args)" if oracle == "the layer below" else "")
+    other = _CALLS.get(
+        oracle, f"f{len(failure.layers) - 1}(*args)" if oracle == "the layer below" else ""
+    )
     if other:
         lines.append(f"print({other.format(f=f)})")
     return "\n".join([*lines, ""])

@@ -110,5 +110,3 @@ def _substituted(results: Any, name: str, other: str) -> Any:
     if isinstance(results, (tuple, list)):
         return type(results)([_substituted(value, name, other) for value in results])
     return other if results == name else results
-
-

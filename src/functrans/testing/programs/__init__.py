@@ -45,7 +45,9 @@ def _shape(chooser: Chooser, lengths: list[int]) -> tuple[int, ...]:
 
 def _write_parameters(writer: Writer) -> tuple[tuple[Any, ...], frozenset[int]]:
     chooser = writer.chooser
-    lengths = [0, 2, 3] if chooser.chance(4) else chooser.pick([[2, 3], [3], [2], [1, 2, 3], [2, 4]])
+    lengths = (
+        [0, 2, 3] if chooser.chance(4) else chooser.pick([[2, 3], [3], [2], [1, 2, 3], [2, 4]])
+    )
     parameters: list[Any] = []
     shared = set()
 

@@ -104,7 +104,7 @@ class LayerWriter:
             kinds += [(22, "vmap")]
         if self.staged:
             # Machine code takes much longer to make than a case may take on average.
-            kinds += [(7, "jit numpy")] + [(1, "jit native")] * self.chooser.chance(30)
+            kinds += [(5, "jit numpy")] + [(1, "jit native")] * self.chooser.chance(15)
         if self.all_floats:
             kinds += [(3, "custom_jvp"), (3, "custom_vjp")]
         return kinds
@@ -178,10 +178,10 @@ class LayerWriter:
             text += f"{new} = lambda {arguments}: ft.vjp({inner.format(f)}, {within})[1]({w})"
             derivative = Derivative(loss, positions, t, "gradient", reverse=True)
         elif kind == "hvp":
-            text += (
-                f"{new} = lambda {arguments}: ft.hvp({inner.format(loss)}, ({within},), {t})"
+            text += f"{new} = lambda {arguments}: ft.hvp({inner.format(loss)}, ({within},), {t})"
+            gradient = (
+                f"ft.grad({loss}, argnums={positions if len(positions) > 1 else positions[0]})"
             )
-            gradient = f"ft.grad({loss}, argnums={positions if len(positions) > 1 else positions[0]})"
             derivative = Derivative(gradient, positions, t, "pushed", order=2)
         elif kind == "hessian":
             text += f"{new} = ft.hessian({loss}, argnums={positions})"

@@ -263,6 +263,8 @@ def _switch(w: Writer, new: str) -> None:
 
 def transformed(w: Writer) -> None:
     """A transform within the program, which may close over arrays of it."""
+    if w.narrow:
+        raise RejectedError  # numbers alone do not tell the dtype of a derivative
     name, new = w.pick(), w.new_name()
     shape = w.shape(name)
     body = _body(w, "u", shape)
@@ -277,7 +279,9 @@ def transformed(w: Writer) -> None:
         row = _body(w, "u", shape[1:])
         forms += [f"ft.vmap(lambda u: {row})({name})"]
     chosen = w.chooser.pick(forms)
-    lacks = [TORCH, COMPLEX_STEPS] if chosen.startswith(("ft.grad", "ft.jvp", "ft.vjp")) else [TORCH]
+    lacks = (
+        [TORCH, COMPLEX_STEPS] if chosen.startswith(("ft.grad", "ft.jvp", "ft.vjp")) else [TORCH]
+    )
     w.statement(f"{new} = {chosen}", [new], "transform inside", lacks=lacks)
 
 

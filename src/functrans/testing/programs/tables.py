@@ -191,8 +191,17 @@ INDEXING = _forms(
     ("{a}[{a} > 0.1]", "away({a} - 0.1)", STAGING, JAX),
     ("{a}[np.argmax(np.sum({a}.reshape({a}.shape[0], -1), axis=1))]", "", TORCH),
     ("np.where(np.arange({a}.shape[-1]) % 2 == 0, {a}, -1.0)", "", TORCH),
-    ("np.select([{a} > 0.5, {a} > -0.2], [{a}, {a} ** 2], 0.1)", "away({a} - 0.5) and away({a} + 0.2)", TORCH),
-    ("np.interp({a}, [-2.0, 0.1, 2.0], [0.0, 1.0, -1.0])", "away({a} - 0.1) and away({a} - 2.0) and away({a} + 2.0)", *REAL, TORCH),
+    (
+        "np.select([{a} > 0.5, {a} > -0.2], [{a}, {a} ** 2], 0.1)",
+        "away({a} - 0.5) and away({a} + 0.2)",
+        TORCH,
+    ),
+    (
+        "np.interp({a}, [-2.0, 0.1, 2.0], [0.0, 1.0, -1.0])",
+        "away({a} - 0.1) and away({a} - 2.0) and away({a} + 2.0)",
+        *REAL,
+        TORCH,
+    ),
     ("np.sum(list({a})[-1])", "", TORCH),
 )
 # Of a square matrix; SPD stands for a well-conditioned positive definite one made of it.

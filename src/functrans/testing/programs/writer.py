@@ -76,7 +76,9 @@ class Writer:
     def shape(self, name: str) -> tuple[int, ...]:
         return np.shape(self.value(name))
 
-    def floats(self, condition: Callable[[tuple[int, ...]], bool] = lambda shape: True) -> list[str]:
+    def floats(
+        self, condition: Callable[[tuple[int, ...]], bool] = lambda shape: True
+    ) -> list[str]:
         """The names of floating point arrays whose shape fulfills a condition, newest first."""
         return [
             name
@@ -146,7 +148,9 @@ class Writer:
                     exec(code, own)
                 except RejectedError:
                     raise
-                except Exception as error:  # what NumPy does not do: of these shapes, or of booleans
+                except (
+                    Exception
+                ) as error:  # what NumPy does not do: of these shapes, or of booleans
                     raise RejectedError from error
                 made.append([own[name] for name in statement.defines])
         for values in zip(*made, strict=True):
@@ -183,7 +187,9 @@ class Writer:
             )
         )
 
-    def finished(self, parameters: tuple[Any, ...], shared: frozenset[int], results: Any) -> Program:
+    def finished(
+        self, parameters: tuple[Any, ...], shared: frozenset[int], results: Any
+    ) -> Program:
         return Program(
             parameters=parameters,
             points=tuple(self.points),
