@@ -13,7 +13,7 @@ import argparse
 import random
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -24,8 +24,9 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import Phase, settings
 
-import functrans
-from functrans.core.primitive import Elementwise, HigherOrder, Primitive
+from functrans.core.accumulate import Deposit
+from functrans.core.primitive import HigherOrder, Primitive
+from functrans.core.shapes import dtype_of
 
 HERE = Path(__file__).parent
 # The files whose tests hold rules against numbers.
@@ -84,9 +85,8 @@ def materialized(damage: Damage) -> Damage:
     """The same for what may be a value with a place, which the sweep adds up by itself."""
 
     def apply(value: Any) -> Any:
-        if hasattr(value, "value") and type(value).__name__.endswith("Deposit"):
-            changed = damage(value.value)
-            value.value = changed
+        if isinstance(value, Deposit):
+            value.value = damage(value.value)
             return value
         return damage(value)
 
@@ -127,14 +127,14 @@ class Mutation:
 
             primitive.push = wrapped_push
             return
-        if isinstance(primitive, Elementwise):
+        if hasattr(primitive, "pushes"):
             primitive.pushes = tuple(self._broken_push(p, k, damage) for k, p in _masks(primitive))
         jvp = primitive.jvp
 
         def wrapped(out: Any, args: Any, tangents: Any, params: Any) -> Any:
             return jvp(out, args, damaged(tangents, self.place, damage), params)
 
-        if not isinstance(primitive, Elementwise):  # whose jvp reads `pushes`
+        if not hasattr(primitive, "pushes"):  # whose jvp reads `pushes`
             primitive.jvp = wrapped
 
     def _broken_push(self, push: Any, mask: int, damage: Damage) -> Any:
@@ -179,7 +179,7 @@ class Mutation:
             pull, saved = found
             return damaged_pull(pull, place, damage), saved
 
-        if not isinstance(primitive, Elementwise):  # whose vjp reads `rules`
+        if not hasattr(primitive, "pushes"):  # whose vjp reads `rules`
             primitive.vjp = wrapped
 
     def _break_batch(self, primitive: Any, damage: Damage) -> None:
@@ -188,7 +188,7 @@ class Mutation:
         def lanes(value: Any) -> Any:
             if self.kind == "axis":  # lanes in another order
                 return value[::-1] if np.ndim(value) else value
-            return damage(value) if np.asarray(value[:0]).dtype.kind != "b" else ~value
+            return damage(value) if dtype_of(value).kind != "b" else ~value
 
         def wrapped(*args: Any) -> Any:
             out = batch(*args)
@@ -203,7 +203,7 @@ def _masks(primitive: Any) -> list[tuple[int, Any]]:
 
 def _slots(primitive: Any) -> list[str]:
     names = ["jvp", "vjp", "batch"]
-    if isinstance(primitive, Elementwise):
+    if hasattr(primitive, "pushes"):
         names.append("pushes")
     if isinstance(primitive, HigherOrder):
         names += ["push", "trace"]
@@ -215,3 +215,233 @@ def _among_tracked(mask: int, place: int) -> int | None:
     if not mask >> place & 1:
         return None
     return (mask & ((1 << place) - 1)).bit_count()
+
+
+def rule_calls() -> dict[str, Primitive]:
+    """All primitives by name; two of one name are told apart by a number."""
+    found: dict[str, Primitive] = {}
+    seen = set()
+    for name in sorted(sys.modules):
+        if not name.startswith("functrans."):
+            continue
+        for value in list(vars(sys.modules[name]).values()):
+            if isinstance(value, Primitive) and id(value) not in seen:
+                seen.add(id(value))
+                unique, k = value.name, 2
+                while unique in found:
+                    unique, k = f"{value.name}#{k}", k + 1
+                found[unique] = value
+    return found
+
+
+class Recorder:
+    """Notes which rules are used: names of (primitive, slot, place of an argument)."""
+
+    def __init__(self, primitives: dict[str, Primitive]) -> None:
+        self.used: set[tuple[str, str, int]] = set()
+        for name, primitive in primitives.items():
+            self._watch(name, primitive)
+
+    def _note(self, name: str, slot: str, flags: Any) -> None:
+        self.used.update((name, slot, k) for k, flag in enumerate(flags) if flag)
+
+    def _watch(self, name: str, primitive: Any) -> None:
+        batch = primitive.batch
+
+        def watched_batch(*args: Any) -> Any:
+            self._note(name, "batch", [True])
+            return batch(*args)
+
+        primitive.batch = watched_batch
+        if isinstance(primitive, HigherOrder):
+            return self._watch_functions(name, primitive)
+        if hasattr(primitive, "pushes"):
+            primitive.pushes = tuple(
+                self._noting(name, "jvp", mask, push) for mask, push in enumerate(primitive.pushes)
+            )
+        elif primitive.jvp is not None:
+            jvp = primitive.jvp
+
+            def watched_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+                self._note(name, "jvp", [t is not None for t in tangents])
+                return jvp(out, args, tangents, params)
+
+            primitive.jvp = watched_jvp
+        if hasattr(primitive, "rules"):
+            primitive.rules = tuple(
+                rule and (rule[0], self._noting(name, "vjp", mask, rule[1]))
+                for mask, rule in enumerate(primitive.rules)
+            )
+        if primitive.vjp is not None and not hasattr(primitive, "pushes"):
+            vjp = primitive.vjp
+
+            def watched_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
+                self._note(name, "vjp", _bits(mask))
+                return vjp(mask, out, args, params)
+
+            primitive.vjp = watched_vjp
+        return None
+
+    def _watch_functions(self, name: str, primitive: Any) -> None:
+        push, trace = primitive.push, primitive.trace
+
+        def watched_push(args: Any, tangents: Any, params: Any) -> Any:
+            outs, pushed = push(args, tangents, params)
+            self._note(name, "jvp", [t is not None for t in pushed])
+            return outs, pushed
+
+        def watched_trace(mask: int, args: Any, params: Any) -> Any:
+            self._note(name, "vjp", _bits(mask))
+            return trace(mask, args, params)
+
+        primitive.push, primitive.trace = watched_push, watched_trace
+
+    def _noting(self, name: str, slot: str, mask: int, rule: Any) -> Any:
+        if rule is None:
+            return None
+
+        def watched(*args: Any) -> Any:
+            self._note(name, slot, _bits(mask))
+            return rule(*args)
+
+        if hasattr(rule, "needs"):
+            watched.needs = rule.needs  # type: ignore[attr-defined]
+        return watched
+
+
+def _bits(mask: int) -> list[bool]:
+    return [bool(mask >> k & 1) for k in range(mask.bit_length())]
+
+
+class Check:
+    """A plugin of pytest that runs the collected tests first as they are, and then against mutations."""
+
+    def __init__(self, sample: int | None, seed: int, kinds: list[str]) -> None:
+        self.sample = sample
+        self.seed = seed
+        self.kinds = kinds
+        self.killed: dict[Mutation, str] = {}
+        self.survivors: dict[Mutation, list[str]] = {}
+        self.unused: list[tuple[str, str]] = []
+
+    def pytest_sessionstart(self) -> None:
+        # Found is found: no need to make examples smaller.
+        phases = [Phase.explicit, Phase.generate]
+        settings.register_profile("mutation", settings.get_profile("functrans"), phases=phases)
+        settings.load_profile("mutation")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> bool:
+        users = self._recorded(session.items)
+        primitives = rule_calls()
+        mutations = [
+            Mutation(name, primitives[name], slot, place, kind)
+            for name, slot, place in sorted(users)
+            for kind in self.kinds
+        ]
+        self.unused = [
+            (name, slot)
+            for name, primitive in primitives.items()
+            for slot in _rules_of(primitive)
+            if not any(user[:2] == (name, slot) for user in users)
+        ]
+        if self.sample is not None:
+            count = min(self.sample, len(mutations))
+            mutations = random.Random(self.seed).sample(mutations, count)
+        for k, mutation in enumerate(mutations):
+            key = mutation.name, mutation.slot, mutation.place
+            self._try(mutation, users[key])
+            if k % 50 == 49:
+                print(f"{k + 1} of {len(mutations)}, {len(self.survivors)} survive", flush=True)
+        return True
+
+    def _recorded(self, items: list[Any]) -> dict[tuple[str, str, int], list[Any]]:
+        """For each rule the tests that use it, the fastest first."""
+        users: dict[tuple[str, str, int], list[tuple[float, Any]]] = {}
+        known: dict[str, Primitive] = {}
+        watching = None
+        for item in items:
+            if set(current := rule_calls()) != set(known):  # a test has imported more of them
+                new = {name: p for name, p in current.items() if name not in known}
+                originals = [(p, {slot: getattr(p, slot) for slot in _slots(p)}) for p in new.values()]
+                self.originals = [*getattr(self, "originals", []), *originals]
+                recorder = Recorder(new)
+                watching = recorder if watching is None else watching
+                recorder.used = watching.used
+                known = current
+            assert watching is not None
+            watching.used.clear()
+            started = perf_counter()
+            if message := _failure(item):
+                raise AssertionError(f"{item.nodeid} fails without any mutation: {message}")
+            seconds = perf_counter() - started
+            for rule in watching.used:
+                users.setdefault(rule, []).append((seconds, item))
+        for primitive, slots in self.originals:
+            for slot, value in slots.items():
+                setattr(primitive, slot, value)
+        return {
+            rule: [item for _, item in sorted(tests, key=lambda test: test[0])]
+            for rule, tests in users.items()
+        }
+
+    def _try(self, mutation: Mutation, items: list[Any]) -> None:
+        # The fastest, and some that differ from them.
+        chosen = items[: TRIES // 2] + items[TRIES // 2 :: max(1, len(items) // (TRIES // 2))]
+        with mutation.applied():
+            for item in chosen:
+                if message := _failure(item):
+                    self.killed[mutation] = f"{item.nodeid}: {message.strip().splitlines()[-1]}"
+                    return
+        self.survivors[mutation] = [item.nodeid for item in chosen]
+
+
+def _rules_of(primitive: Any) -> list[str]:
+    if isinstance(primitive, HigherOrder):
+        return ["jvp", "vjp", "batch"]
+    return [slot for slot in ("jvp", "vjp", "batch") if getattr(primitive, slot) is not None]
+
+
+def _failure(item: Any) -> str:
+    """What a test says if it fails now; it may have run before."""
+    item._initrequest()
+    reports = runtestprotocol(item, log=False, nextitem=None)
+    return "\n".join(str(report.longrepr) for report in reports if report.failed)
+
+
+def check(
+    files: list[str], keywords: str = "", sample: int | None = None, seed: int = 0,
+    kinds: list[str] | None = None,
+) -> Check:
+    """Run the check in this process."""
+    plugin = Check(sample, seed, kinds or list(DAMAGES))
+    arguments = [str(HERE / name) for name in files]
+    arguments += ["-o", "addopts=", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
+    pytest.main([*arguments, "-k", keywords] if keywords else arguments, plugins=[plugin])
+    return plugin
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Break every rule, and see that a test notices.")
+    parser.add_argument("--files", nargs="*", default=NET)
+    parser.add_argument("-k", dest="keywords", default="", help="as pytest's: which tests are the net")
+    parser.add_argument("--kinds", nargs="*", default=list(DAMAGES), choices=list(DAMAGES))
+    parser.add_argument("--sample", type=int, help="so many mutations, at random")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", action="store_true", help="say what notices each mutation")
+    options = vars(parser.parse_args())
+    show = options.pop("show")
+    found = check(**options)
+    if show:
+        for mutation, by in found.killed.items():
+            print(f"{mutation}: {by}")
+    print(f"{len(found.killed)} mutations are noticed, {len(found.survivors)} survive")
+    for mutation, tried in found.survivors.items():
+        print(f"survives: {mutation}; tests that use it: {', '.join(tried[:3])}")
+    if found.unused:
+        print("rules that no test uses:", ", ".join(f"{n}.{s}" for n, s in sorted(found.unused)))
+    return 1 if found.survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

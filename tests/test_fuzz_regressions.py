@@ -90,3 +90,23 @@ def test_axes_of_a_number_where_numpy_takes_it_for_an_array_of_one(function):
     assert_trees_close(ft.jvp(function, (x,), (x,)), (function(x), function(x)))
     with pytest.raises(np.exceptions.AxisError):
         ft.grad(lambda x: np.take(x, 0, axis=1))(x)
+
+
+@pytest.mark.parametrize("wrapper", [ft.custom_jvp, ft.custom_vjp])
+def test_a_branch_in_a_function_with_rules_within_a_checkpoint(wrapper):
+    def branches(x):
+        return np.sin(x) if np.sum(x) > 0 else x * x
+
+    function = wrapper(branches)
+    if wrapper is ft.custom_jvp:
+        function.defjvp(lambda primals, tangents: ft.jvp(branches, primals, tangents))
+    else:
+        function.defvjp(lambda x: (branches(x), x), lambda x, g: ft.vjp(branches, x)[1](g))
+    total = lambda x: np.sum(ft.checkpoint(function)(x))
+    lanes = np.stack([X, -X])
+    expected = np.stack([np.cos(X), -2 * X])
+    assert_trees_close(ft.grad(total)(X), expected[0])
+    assert_trees_close(ft.vmap(ft.grad(total))(lanes), expected)
+    assert_trees_close(ft.grad(lambda xs: np.sum(ft.vmap(total)(xs)))(lanes), expected)
+    with pytest.raises(ft.errors.StagingError):
+        ft.make_graph(function)(X)

@@ -105,7 +105,7 @@ class LayerWriter:
         if self.staged:
             # Machine code takes much longer to make than a case may take on average.
             kinds += [(5, "jit numpy")] + [(1, "jit native")] * self.chooser.chance(15)
-        if self.all_floats:
+        if self.all_floats and self.staged:  # rules are staged within checkpoints
             kinds += [(3, "custom_jvp"), (3, "custom_vjp")]
         return kinds
 
