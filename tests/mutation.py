@@ -363,7 +363,9 @@ class Check:
         for item in items:
             if set(current := rule_calls()) != set(known):  # a test has imported more of them
                 new = {name: p for name, p in current.items() if name not in known}
-                originals = [(p, {slot: getattr(p, slot) for slot in _slots(p)}) for p in new.values()]
+                originals = [
+                    (p, {slot: getattr(p, slot) for slot in _slots(p)}) for p in new.values()
+                ]
                 self.originals = [*getattr(self, "originals", []), *originals]
                 recorder = Recorder(new)
                 watching = recorder if watching is None else watching
@@ -410,7 +412,10 @@ def _failure(item: Any) -> str:
 
 
 def check(
-    files: list[str], keywords: str = "", sample: int | None = None, seed: int = 0,
+    files: list[str],
+    keywords: str = "",
+    sample: int | None = None,
+    seed: int = 0,
     kinds: list[str] | None = None,
 ) -> Check:
     """Run the check in this process."""
@@ -424,7 +429,9 @@ def check(
 def main() -> int:
     parser = argparse.ArgumentParser(description="Break every rule, and see that a test notices.")
     parser.add_argument("--files", nargs="*", default=NET)
-    parser.add_argument("-k", dest="keywords", default="", help="as pytest's: which tests are the net")
+    parser.add_argument(
+        "-k", dest="keywords", default="", help="as pytest's: which tests are the net"
+    )
     parser.add_argument("--kinds", nargs="*", default=list(DAMAGES), choices=list(DAMAGES))
     parser.add_argument("--sample", type=int, help="so many mutations, at random")
     parser.add_argument("--seed", type=int, default=0)

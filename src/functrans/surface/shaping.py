@@ -20,8 +20,8 @@ from functrans.surface.table import (
     implements,
     into,
     ndim_of,
-    reduced_axes,
     newer,
+    reduced_axes,
     refuse,
     static_ints,
 )

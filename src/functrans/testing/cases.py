@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from functrans.testing.judging import RATES, DisagreementError, Judge
+from functrans.testing.nests import leaves
 from functrans.testing.programs import random_program
 from functrans.testing.programs.choosing import Chooser
 from functrans.testing.programs.layers import LayerWriter
-from functrans.testing.nests import leaves
 from functrans.testing.programs.program import Program
 from functrans.testing.programs.stack import Stack
 

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from functrans.core.errors import MissingRuleError
+from functrans.testing.nests import is_float, leaves, mapped, structure
 from functrans.testing.numeric import NOT_ANALYTIC, Numeric
 from functrans.testing.peers import PEERS, NotExpressibleError
 from functrans.testing.programs.choosing import Chooser
 from functrans.testing.programs.layers import Derivative, Layer
-from functrans.testing.nests import is_float, leaves, mapped, structure
 from functrans.testing.programs.program import STAGING
 from functrans.testing.programs.stack import Stack
 
@@ -288,12 +288,15 @@ class Judge:
         for name, peer in PEERS.items():
             if name not in self.stack.program.lacks and self.chooser.chance(self.rates[name]):
                 try:
-                    answer = peer(self.stack)
-                    reference = lambda *args, answer=answer: answer(f"f{self.level}", args)
-                    expected = reference(*self.args)
+                    self._ask(name, peer(self.stack))
                 except NotExpressibleError:
-                    continue
-                self._settle(name, self.result, expected, 1e-8, reference)
+                    self.undecided.append(name)
+
+    def _ask(self, name: str, answer: Callable[[str, Any], Any]) -> None:
+        def reference(*args: Any) -> Any:
+            return answer(f"f{self.level}", args)
+
+        self._settle(name, self.result, reference(*self.args), 1e-8, reference)
 
     def _in_single_precision(self) -> Any:
         """The result in the precision of the program, compared with that in double precision."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from functrans.testing.numeric import WithoutRules
 from functrans.testing.nests import mapped
+from functrans.testing.numeric import WithoutRules
 from functrans.testing.programs.stack import Stack
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from functrans.testing.cases import Failure, restacked
 from functrans.testing.judging import RATES, DisagreementError, Judge
-from functrans.testing.programs.choosing import Simplest
 from functrans.testing.nests import leaves
+from functrans.testing.programs.choosing import Simplest
 from functrans.testing.programs.program import Program, Statement
 from functrans.testing.programs.writer import RejectedError, Writer
 
@@ -41,7 +41,9 @@ def signature(error: DisagreementError) -> str:
     return type(error.__cause__).__name__ if error.__cause__ is not None else "another answer"
 
 
-def _failure(program: Program, kinds: Kinds, like: DisagreementError, library: Any) -> Any:
+def _failure(
+    program: Program, kinds: Kinds, like: DisagreementError, library: Any
+) -> Failure | None:
     rates = {name: 100.0 for name in RATES if name not in ("jax", "torch") or name == like.oracle}
     rates = {name: rates.get(name, 0.0) for name in RATES}
     try:
@@ -94,7 +96,9 @@ def _without(program: Program, k: int) -> Iterator[tuple[tuple[Statement, ...], 
 
 
 def _renamed(statement: Statement, name: str, other: str) -> Statement:
-    change = lambda text: re.sub(rf"\b{name}\b", other, text)
+    def change(text: str) -> str:
+        return re.sub(rf"\b{name}\b", other, text)
+
     return replace(
         statement,
         text=change(statement.text),

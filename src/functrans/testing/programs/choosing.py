@@ -47,7 +47,10 @@ class Seeded(Chooser):
 
     def __init__(self, *seed: int) -> None:
         # A string is hashed as a whole, so that neighboring seeds have nothing in common.
-        self.below = Random(":".join(map(str, seed))).randrange  # type: ignore[method-assign]
+        self._random = Random(":".join(map(str, seed)))
+
+    def below(self, count: int) -> int:
+        return self._random.randrange(count)
 
 
 class Simplest(Chooser):

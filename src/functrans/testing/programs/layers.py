@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functrans.testing.programs.choosing import Chooser
 from functrans.testing.nests import is_float, leaves, mapped, paths, refilled
+from functrans.testing.programs.choosing import Chooser
 from functrans.testing.programs.program import STAGING, Program
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class LayerWriter:
 
     def _axis(self, leaf: Any) -> int:
         rank = np.ndim(leaf)
-        return self.chooser.pick([0, 0, *range(-rank - 1, rank + 1)])
+        return int(self.chooser.pick([0, 0, *range(-rank - 1, rank + 1)]))
 
     def _derivative(self, kind: str) -> Layer:
         chooser, level = self.chooser, self.level
@@ -218,6 +218,6 @@ class LayerWriter:
     def _number_like(self, leaf: Any) -> Any:
         drawn = self.values.uniform(0.3, 1.0, np.shape(leaf))
         drawn = drawn * self.values.choice([-1.0, 1.0], np.shape(leaf))
-        if isinstance(leaf, float) and not isinstance(leaf, np.floating):
+        if type(leaf) is float:
             return float(drawn)
         return np.asarray(drawn, np.asarray(leaf).dtype)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from functrans.testing.nests import leaves, mapped, refilled
 from functrans.testing.numeric import Numeric, axes_of
 from functrans.testing.programs.layers import Layer
-from functrans.testing.nests import leaves, mapped, refilled
 from functrans.testing.programs.program import COMPLEX_STEPS, Program
 
 Space = dict[str, Any]
@@ -65,7 +65,7 @@ class Stack:
 
     def _constants(self, constants: dict[str, Any], wide: bool, convert: Any) -> dict[str, Any]:
         values: dict[str, Any] = widened(constants) if wide else constants
-        return mapped(convert, values) if convert is not None else values  # type: ignore[no-any-return]
+        return values if convert is None else dict(mapped(convert, values))
 
     def push(self, layer: Layer) -> None:
         """Put a layer on top. Its result is found by the judge."""

@@ -33,8 +33,8 @@ REAL = (COMPLEX_STEPS,)
 
 def _forms(*entries: Any) -> list[Form]:
     """Forms from texts, or from tuples of a text, a guard and what it lacks."""
-    rows = [(entry,) if isinstance(entry, str) else entry for entry in entries]
-    return [(row[0], row[1] if len(row) > 1 else "", tuple(row[2:])) for row in rows]
+    rows = [(entry, "") if isinstance(entry, str) else entry for entry in entries]
+    return [(text, guard, tuple(lacks)) for text, guard, *lacks in rows]
 
 
 UNARY = _forms(
@@ -63,17 +63,18 @@ UNARY = _forms(
     "np.exp(-{a} ** 2)",
     ("np.tan({a})", "np.all(np.cos({a}) > 0.3)"),
     ("np.log({a})", "np.all({a} > 0.2)"),
-    ("np.log2({a})", "np.all({a} > 0.2)"),
-    ("np.log10({a})", "np.all({a} > 0.2)"),
+    "np.log(2.0 + np.sin({a}))",
+    "np.log2(1.5 + np.sin({a}))",
+    "np.log10(1.5 + {a} ** 2)",
     ("np.sqrt({a})", "np.all({a} > 0.2)"),
-    ("{a} ** 1.3", "np.all({a} > 0.2)"),
-    ("{a} ** -1", "np.all(np.abs({a}) > 0.3)"),
+    "(1.5 + np.sin({a})) ** 1.3",
+    "(1.5 + {a} ** 2) ** -1",
     ("2.0 ** {a}", "np.all({a} < 3.0)"),
     ("np.reciprocal({a})", "np.all(np.abs({a}) > 0.3)"),
-    ("np.arcsin({a})", "np.all(np.abs({a}) < 0.8)"),
-    ("np.arccos({a})", "np.all(np.abs({a}) < 0.8)"),
-    ("np.arctanh({a})", "np.all(np.abs({a}) < 0.8)"),
-    ("np.arccosh({a})", "np.all({a} > 1.3)"),
+    "np.arcsin(0.7 * np.sin({a}))",
+    "np.arccos(0.7 * np.tanh({a}))",
+    "np.arctanh(0.6 * np.cos({a}))",
+    "np.arccosh(1.5 + {a} ** 2)",
     ("np.abs({a})", "away({a})", *REAL),
     ("abs({a})", "away({a})", *REAL),
     ("np.fabs({a})", "away({a})", *REAL, TORCH),
@@ -91,7 +92,7 @@ UNARY = _forms(
     ("np.real(np.exp(1j * {a}))", "", *REAL),
     ("np.abs(np.exp(0.3j * {a}) + 2.0)", "", *REAL),
     ("np.imag(np.conj({a} * (0.3 + 0.8j)) ** 2)", "", *REAL),
-    ("np.sinc({a})", "np.all(np.abs({a}) > 0.2)", TORCH),
+    ("np.sinc(1.5 + np.sin({a}))", "", TORCH),
     ("({a} > 0.1) * {a}", "away({a} - 0.1)"),
     ("{a}.astype(NARROW)", "", TORCH),
     ("NARROW(0.5) * {a}", "", TORCH),

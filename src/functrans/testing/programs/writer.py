@@ -153,8 +153,8 @@ class Writer:
                 ) as error:  # what NumPy does not do: of these shapes, or of booleans
                     raise RejectedError from error
                 made.append([own[name] for name in statement.defines])
-        for values in zip(*made, strict=True):
-            check_values(values)
+        for column in zip(*made, strict=True):
+            check_values(column)
         for scope, values in zip(self.scopes, made, strict=True):
             scope.update(zip(statement.defines, values, strict=True))
         self.names += [name for name in statement.defines if _is_array(self.value(name))]
