@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracles import assert_trees_close
+from oracles import assert_trees_close, loop_vmap
 
 import functrans as ft
 
@@ -110,3 +110,18 @@ def test_a_branch_in_a_function_with_rules_within_a_checkpoint(wrapper):
     assert_trees_close(ft.grad(lambda xs: np.sum(ft.vmap(total)(xs)))(lanes), expected)
     with pytest.raises(ft.errors.StagingError):
         ft.make_graph(function)(X)
+
+
+def test_a_reshaped_view_of_lanes_that_lie_within_each_other():
+    # A lane alone is contiguous, so that its reshape is a view; in the batch it has gaps.
+    def function(x):
+        y = x + 1.0
+        flat = y.reshape(-1)
+        flat *= 2.0
+        return y, flat
+
+    batch = np.arange(12.0).reshape(2, 2, 3)
+    for axis in (-1, 1, 0):
+        assert_trees_close(ft.vmap(function, axis)(batch), loop_vmap(function, axis)(batch))
+        turned = lambda x: function(x.T)  # the result keeps this order, so its reshape is a copy
+        assert_trees_close(ft.vmap(turned, axis)(batch), loop_vmap(turned, axis)(batch))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -58,10 +59,12 @@ def judge_program(
     chooser: Chooser, library: Any, tally: Tally, rates: dict[str, float] = RATES
 ) -> Iterator[Failure]:
     """A random program under random stacks; counts cases, and gives those that fail."""
-    program = random_program(chooser)
-    tally.programs += 1
-    tally.count("statements", program.kinds)
-    with np.errstate(all="ignore"):
+    # Random programs divide by zero, and use what is deprecated.
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = random_program(chooser)
+        tally.programs += 1
+        tally.count("statements", program.kinds)
         for _ in range(_STACKS):
             yield from _judge_stack(program, chooser, library, tally, rates)
 

@@ -29,6 +29,7 @@ from functrans.testing.shrinking import shrunk, signature
 
 _CHUNK = 20  # programs
 _KEPT = 25  # failures of one sort
+_SHRUNK = 3  # of them in one chunk
 
 
 @dataclass
@@ -42,12 +43,14 @@ class Chunk:
 def judge_chunk(seed: int, first: int, count: int) -> Chunk:
     """Judge the programs with the numbers from `first` on."""
     library = import_module("functrans")
-    tally, failures = Tally(), []
+    tally = Tally()
+    failures: list[tuple[str, str, str]] = []
     for number in range(first, first + count):
         for k, failure in enumerate(judge_program(Seeded(seed, number), library, tally)):
-            small = shrunk(failure, library)
-            text = script(small, library, f"Program {number} of seed {seed}.")
             sort = f"{signature(failure.error)}, {failure.error.oracle}"
+            if sum(sort == other for other, _, _ in failures) < _SHRUNK:
+                failure = shrunk(failure, library)
+            text = script(failure, library, f"Program {number} of seed {seed}.")
             failures.append((sort, f"{seed}-{number}-{k}.py", text))
     return Chunk(tally, failures)
 

@@ -73,8 +73,8 @@ def shaping(w: Writer) -> None:
 def indexing(w: Writer) -> None:
     indices = [n for n in w.names if np.asarray(w.value(n)).dtype.kind == "i"]
     name = w.pick(lambda shape: len(shape) > 0)
-    # A plain array cannot be indexed by a traced one.
-    if indices and name not in w.constant_names and w.chooser.chance(60):
+    # A plain array cannot be indexed by a traced one, as those that are not mapped may be.
+    if indices and name not in w.fixed and w.chooser.chance(60):
         index = w.chooser.pick(indices)
         forms = [f"{name}[{index}]", f"np.take({name}, {index}, axis=-1)", f"{name}[..., {index}]"]
         new = w.new_name()

@@ -242,7 +242,7 @@ PRODUCTS = _forms(
     ("np.einsum('...i,...i->...', {a}, {b})", "", TORCH),
     ("np.einsum('ij,jk->ki', {a}, {b})", "", TORCH),
     ("np.convolve({a}, {b})", "", TORCH),
-    ("np.cross({a}, {b})", "", TORCH),
+    ("np.cross({a}, {b})", "{a}.shape[-1] == {b}.shape[-1] == 3", TORCH),
     "np.concatenate([{a}, {b}])",
     "np.stack([{a}, {b}], axis=-1)",
     ("np.hstack([{a}, {b}])", "", TORCH),

@@ -52,7 +52,7 @@ class Writer:
         self.helpers = frozenset(helpers)
         self.names: list[str] = []
         self.used: set[str] = set()
-        self.constant_names: set[str] = set()  # those that depend on no argument
+        self.fixed: set[str] = set()  # names of what is the same at all points
 
     @classmethod
     def of(cls, program: Program) -> Writer:
@@ -113,12 +113,14 @@ class Writer:
             self.points[k][name] = value
             self.scopes[k][name] = value
         self.names.append(name)
+        if shared:
+            self.fixed.add(name)
 
     def add_constant(self, name: str, shape: tuple[int, ...], kind: str) -> None:
         """Something that the function closes over."""
         value = self._drawn(shape, kind)
         self.constants[name] = value
-        self.constant_names.add(name)
+        self.fixed.add(name)
         for scope in self.scopes:
             scope[name] = value
         self.names.append(name)
@@ -159,8 +161,8 @@ class Writer:
             scope.update(zip(statement.defines, values, strict=True))
         self.names += [name for name in statement.defines if _is_array(self.value(name))]
         self.used |= statement.reads
-        if statement.reads <= self.constant_names:
-            self.constant_names.update(statement.defines)
+        if statement.reads <= self.fixed:
+            self.fixed.update(statement.defines)
         self.statements.append(statement)
 
     def statement(
