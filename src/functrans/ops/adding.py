@@ -18,7 +18,7 @@ def sum_rows(shape: tuple[int, ...], dtype: Any, arrays: tuple[Any, ...], value:
     """Zeros to which value[k] is added at [arrays[0][k], arrays[1][k], ...], for all k in turn."""
     lead, tail = shape[: len(arrays)], shape[len(arrays) :]
     rows, width = prod(lead), prod(tail)
-    place = _flat(arrays, lead).reshape(-1)
+    place = np.asarray(_flat(arrays, lead)).reshape(-1)  # an index may be a Python integer
     values = np.asarray(value).reshape(place.size, width)
     rows_of_floats = width > 1 and np.dtype(dtype).kind == "f"
     if rows_of_floats and 20 * place.size > rows and _within(place, rows):

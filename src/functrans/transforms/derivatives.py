@@ -17,7 +17,7 @@ from functrans.core.evaluate import (
     watched_since,
 )
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
-from functrans.interpreters.dual import Dual, DualTracer
+from functrans.interpreters.dual import Dual, DualTracer, LinearizingDual
 from functrans.interpreters.stage import Stage, StageTracer, TangentStage
 from functrans.interpreters.tape import Tape, TapeTracer, sweep
 from functrans.ops import structure as structure_ops
@@ -472,7 +472,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         check_inexact(primal, tree.leaves(primal), k, "linearize")
     # Tangents are staged one level below the dual numbers: primal values are computed, operations
     # on tangents are written down.
-    with TangentStage(f) as stage, Dual(f) as dual:
+    with TangentStage(f) as stage, LinearizingDual(f, stage) as dual:
         tracers = [
             DualTracer(dual, captured(leaf), stage.input(ArraySpec(shape_of(leaf), dtype_of(leaf))))
             for leaf in leaves
