@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from functrans.compiler.expressions import Text, dtype_text, value_text
 from functrans.compiler.passes import optimize
+from functrans.compiler.subroutines import inlined
 from functrans.graph.graph import Equation
 from functrans.transforms.branching import branch
 from functrans.transforms.loops import loop
@@ -74,7 +75,7 @@ def _while(writer: Writer, equation: Equation, args: list[str]) -> None:
 def _function(writer: Writer, base: str, procedure: Procedure) -> str:
     """Write a procedure as a function, which returns a tuple if it has several results; give its name."""
     name = writer.fresh(base)
-    graph = optimize(procedure.graph)
+    graph = inlined(optimize(procedure.graph))
     inner = writer.inside(graph)
     parameters = [inner.name_input(variable, "x") for variable in graph.inputs]
     inner.write()

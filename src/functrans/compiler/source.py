@@ -11,6 +11,7 @@ import numpy as np
 
 from functrans.compiler.helpers import Helpers
 from functrans.compiler.passes import optimize
+from functrans.compiler.subroutines import inlined
 from functrans.compiler.writer import Writer
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer
@@ -69,7 +70,7 @@ def source(f: Callable[..., Any]) -> Callable[..., Source]:
     staged = make_graph(f)
 
     def written(*args: Any, **kwargs: Any) -> Source:
-        graph = optimize(staged(*args, **kwargs))
+        graph = inlined(optimize(staged(*args, **kwargs)))
         parameters = trace_names(f, [0.0] * len(args), dict.fromkeys(kwargs, 0.0))
         return write_source(graph, _function_name(f), parameters)
 

@@ -1,4 +1,7 @@
-"""Functions inside graphs, such as the body of a loop, compiled like the graph around them."""
+"""Functions inside graphs: those that are only called become part of the graph around them.
+
+Others, such as the body of a loop, are compiled like it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from typing import Any
 from functrans.compiler.passes import optimize, rebuilt
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import HigherOrder
-from functrans.graph.graph import Equation, Graph
+from functrans.graph.graph import Equation, Graph, Variable
+from functrans.transforms.calling import call
+from functrans.transforms.checkpointing import kept_call
+from functrans.transforms.custom import custom
 from functrans.transforms.procedures import Procedure
 
 Compiler = Callable[[Graph], Callable[..., Any]]  # from a graph to a function of flat values
@@ -30,8 +36,55 @@ class Subroutine(Procedure):
         return list(self.function(*leaves))
 
 
+def inlined(graph: Graph) -> Graph:
+    """The graph with the equations of the functions that it calls: of custom rules, and of checkpoints.
+
+    It is for running, and no longer for derivatives. No pass comes after it: one that computes once what
+    is written twice would undo what checkpoints are for.
+    """
+    if not any(_called(equation) for equation in graph.equations):
+        return graph
+    constants, equations = dict(graph.constants), list[Equation]()
+    replaced: dict[Variable, Variable] = {}
+    for equation in graph.equations:
+        inputs = tuple(replaced.get(v, v) for v in equation.inputs)
+        procedure = _called(equation)
+        inner = None if procedure is None else inlined(optimize(procedure.graph))
+        if inner is None or not _fits(inner, inputs, equation):
+            equations.append(
+                Equation(equation.primitive, inputs, equation.params, equation.outputs)
+            )
+            continue
+        own = dict(zip(inner.inputs, inputs, strict=True))
+        constants |= inner.constants
+        for each in inner.equations:
+            given = tuple(own.get(v, v) for v in each.inputs)
+            outputs = tuple(Variable(v.spec) for v in each.outputs)
+            own |= zip(each.outputs, outputs, strict=True)
+            equations.append(Equation(each.primitive, given, each.params, outputs))
+        results = (own.get(v, v) for v in inner.outputs)
+        replaced |= zip(equation.outputs, results, strict=True)
+    return rebuilt(graph, equations, constants, [replaced.get(v, v) for v in graph.outputs])
+
+
+def _called(equation: Equation) -> Procedure | None:
+    """The function that an equation does nothing but call."""
+    function = None
+    if equation.primitive in (call, kept_call):
+        function = equation.params["function"]
+    elif equation.primitive is custom:
+        function = equation.params["rules"].function
+    return function if isinstance(function, Procedure) else None
+
+
+def _fits(inner: Graph, inputs: tuple[Variable, ...], equation: Equation) -> bool:
+    given = [v.spec for v in (*inputs, *equation.outputs)]
+    return given == [v.spec for v in (*inner.inputs, *inner.outputs)]
+
+
 def with_subroutines(graph: Graph, compiler: Compiler) -> Graph:
-    """The graph with all procedures in the parameters of its equations as subroutines."""
+    """The graph with all procedures in the parameters of its equations as subroutines, or inlined."""
+    graph = inlined(graph)
 
     def compiled(value: Any) -> Any:
         if type(value) is Procedure:
