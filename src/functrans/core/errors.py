@@ -130,6 +130,10 @@ class DerivativeError(FunctransError, AssertionError):
     """A derivative that differs from finite differences, found by `check_derivatives`."""
 
 
+class MissingPackageError(FunctransError, ImportError):
+    """A package that an option or a module needs, and that is not installed."""
+
+
 class DerivativeWarning(UserWarning):
     """A derivative is lost: `float(x)` of a value that is being differentiated."""
 
@@ -187,9 +191,13 @@ def location_of(code: Any, line: int) -> str:
     return f"{place}: `{text}`" if text else place
 
 
+def name_of(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
 def describe(function: Callable[..., Any]) -> str:
     """A user's function as a message names it: `loss` (model.py, line 12)."""
-    name = getattr(function, "__name__", None) or type(function).__name__
+    name = name_of(function)
     inner = function
     while hasattr(inner, "__wrapped__"):
         inner = inner.__wrapped__

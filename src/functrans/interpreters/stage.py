@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from functrans.core.evaluate import as_constant
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.core.tracer import ArrayTracer
 from functrans.graph.graph import Equation, Graph, Variable
+from functrans.graph.scopes import CallStack
 
 
 class StageTracer(ArrayTracer):
@@ -76,7 +78,7 @@ _STATE = ("interpreter", "value", "detail")
 class Stage(Interpreter):
     """Writes primitives down as equations."""
 
-    __slots__ = ("constants", "equations", "inputs", "known")
+    __slots__ = ("calls", "constants", "equations", "inputs", "known")
 
     transform = "make_graph"
 
@@ -87,6 +89,12 @@ class Stage(Interpreter):
         self.equations: list[Equation] = []
         # One variable per constant object, which is kept alive, so that ids stay unique.
         self.known: dict[int, tuple[Variable, Any]] = {}
+        self.calls: CallStack | None = None  # if equations shall know where they come from
+
+    def __exit__(self, *exc_info: Any) -> None:
+        if self.calls is not None:
+            self.calls.forget()
+        super().__exit__(*exc_info)
 
     def input(self, spec: ArraySpec) -> StageTracer:
         """A tracer for an input of the graph."""
@@ -119,7 +127,8 @@ class Stage(Interpreter):
         inputs = tuple(self.variable_of(arg) for arg in args)
         specs = primitive.shape(tuple(variable.spec for variable in inputs), params)
         outputs = tuple(map(Variable, specs)) if primitive.outputs else (Variable(specs),)
-        self.equations.append(Equation(primitive, inputs, params, outputs))
+        scope = () if self.calls is None else self.calls.at(sys._getframe(1))
+        self.equations.append(Equation(primitive, inputs, params, outputs, scope))
         tracers = tuple(StageTracer(self, variable) for variable in outputs)
         return tracers if primitive.outputs else tracers[0]
 
