@@ -98,6 +98,18 @@ def test_grad_refuses_an_output_that_is_an_array(transform):
     )
 
 
+def test_a_function_of_a_notebook_is_found_in_its_cell():
+    # Jupyter gives a cell the name of a file that is a number.
+    source = "def residuals(x):\n    return x * x"
+    namespace = {}
+    exec(compile(source, "/tmp/ipykernel_123/771424586.py", "exec"), namespace)
+    raised(
+        TypeError,
+        lambda: grad(namespace["residuals"])(THREE),
+        r"`residuals` \(notebook cell, line 1\)",
+    )
+
+
 def test_grad_refuses_an_array_of_one_entry():
     raised(TypeError, lambda: grad(lambda x: x)(np.ones((1, 1))), r"shape \(1, 1\)", HERE)
 

@@ -41,6 +41,12 @@ def texts(cell):
     return " ".join(" ".join(found).split())
 
 
+def pages(cell):
+    """What a cell showed as a page or a drawing."""
+    data = [output.get("data", {}) for output in cell.outputs]
+    return " ".join(each.get(kind, "") for each in data for kind in ("text/html", "image/svg+xml"))
+
+
 def assert_same_text(stored, new):
     """Equal words, and numbers that differ at most as other processors make them differ."""
     assert NUMBER.sub("#", new) == NUMBER.sub("#", stored)
@@ -88,6 +94,7 @@ def test_it_is_stored_with_outputs_and_without_traces_of_a_machine(path):
         assert_quiet(cell)
         assert not MACHINE.search(cell.source), cell.source
         assert not MACHINE.search(texts(cell)), texts(cell)
+        assert not MACHINE.search(pages(cell)), cell.source
 
 
 @each_notebook

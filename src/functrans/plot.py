@@ -170,6 +170,7 @@ def _cells(ax: Any, rows: int, columns: int, row_name: str, column_name: str) ->
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
+    ax.grid(False)  # a user's style may ask for lines, which would go through the entries
     if max(rows, columns) <= 40:
         ax.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
         ax.set_yticks(np.arange(rows + 1) - 0.5, minor=True)

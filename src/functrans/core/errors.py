@@ -187,8 +187,14 @@ def user_location() -> str:
 def location_of(code: Any, line: int) -> str:
     """A line of code, ready for a message."""
     text = linecache.getline(code.co_filename, line).strip()
-    place = f"{os.path.basename(code.co_filename)}, line {line}, in {code.co_name}"
+    place = f"{_file_name(code)}, line {line}, in {code.co_name}"
     return f"{place}: `{text}`" if text else place
+
+
+def _file_name(code: Any) -> str:
+    folder, name = os.path.split(code.co_filename)
+    # Jupyter keeps each cell in a file whose name is a number, which tells nobody anything.
+    return "notebook cell" if os.path.basename(folder).startswith("ipykernel_") else name
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -204,4 +210,4 @@ def describe(function: Callable[..., Any]) -> str:
     code = getattr(inner, "__code__", None)
     if code is None:
         return f"`{name}`"
-    return f"`{name}` ({os.path.basename(code.co_filename)}, line {code.co_firstlineno})"
+    return f"`{name}` ({_file_name(code)}, line {code.co_firstlineno})"

@@ -15,7 +15,7 @@ COLORS = {
     "shape": ("#d8f0ee", "#2d918a"),
     "control flow": ("#f9d3e0", "#bf3d72"),
     "function": ("#dfe6ee", "#4d6075"),
-    "other": ("#f4f4f4", "#6b6b6b"),
+    "operation": ("#f4f4f4", "#6b6b6b"),
     "output": ("#d6efcf", "#4a9a37"),
 }
 

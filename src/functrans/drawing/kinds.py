@@ -7,21 +7,22 @@ from typing import Any
 
 from functrans.core.primitive import Collective, Elementwise, HigherOrder
 
+# The rooms of `functrans.ops`; one that others import from comes before them.
 _ROOMS = {
+    "indexing": "shape",
+    "structure": "shape",
+    "contraction": "linear algebra",
     "reduction": "reduction",
     "running": "reduction",
     "collective": "reduction",
-    "contraction": "linear algebra",
+    "access": "shape",
+    "searching": "shape",
+    "sorting": "shape",
     "convolution": "linear algebra",
     "determinant": "linear algebra",
     "factorization": "linear algebra",
     "fourier": "linear algebra",
     "spectral": "linear algebra",
-    "access": "shape",
-    "indexing": "shape",
-    "structure": "shape",
-    "searching": "shape",
-    "sorting": "shape",
 }
 
 
@@ -41,4 +42,4 @@ def kind_of(primitive: Any) -> str:
     matrices = sys.modules.get("functrans.scipy.matrices")
     if matrices is not None and any(value is primitive for value in vars(matrices).values()):
         return "linear algebra"
-    return "elementwise" if primitive.broadcasts else "other"
+    return "elementwise" if primitive.broadcasts else "operation"

@@ -110,6 +110,11 @@ class _Web:
         for upper, lower in links:
             self.below[upper].append(lower)
             self.above[lower].append(upper)
+        # Boxes that take nothing and serve one other box go where that is.
+        self.followers: set[int] = set()
+        for value, beads in zip(values, self.beads, strict=True):
+            if not self.above[value.tail] and len(value.heads) == 1:
+                self.followers |= {value.tail, *beads}
         self.layers: list[list[int]] = [[] for _ in range(max(self.layer, default=-1) + 1)]
         for node in self._by_walking():
             self.layers[self.layer[node]].append(node)
@@ -127,6 +132,12 @@ class _Web:
                     found.append(node)
                     stack += [*self.below[node][::-1], *self.above[node][::-1]]
         return found
+
+    def pull(self, node: int, other: int) -> float:
+        """How strongly a neighbor draws a node: long edges are to be straight, and inputs follow."""
+        if node >= self.boxes and other >= self.boxes:
+            return 8.0
+        return 0.1 if other in self.followers else 1.0
 
     def space(self, left: int, right: int) -> float:
         """The distance between the centers of neighbors in a layer."""
@@ -216,20 +227,44 @@ def _columns(web: _Web) -> list[float]:
         for node, offset in zip(layer, offsets, strict=True):
             x[node] = offset - offsets[-1] / 2
     both = [up + down for up, down in zip(web.above, web.below, strict=True)]
-    rounds = [web.above, web.below] * 6 + [both] * 4
+    rounds = [web.above, web.below] * 4 + [both] * (24 if len(x) < 2000 else 4)
     for k, neighbors in enumerate(rounds):
         for layer in web.layers if k % 2 == 0 else web.layers[::-1]:
-            wanted = [_mean([x[n] for n in neighbors[node]], x[node]) for node in layer]
-            # Beads pull harder, so that long edges are straight.
-            weights = [
-                (1.0 if node < web.boxes else 4.0) if neighbors[node] else 0.1 for node in layer
-            ]
-            for node, place in zip(
-                layer, _spread(wanted, weights, _offsets(web, layer)), strict=True
-            ):
+            wanted, weights = [], []
+            for node in layer:
+                pulls = [web.pull(node, other) for other in neighbors[node]]
+                weight = sum(pulls)
+                weights.append(weight or 0.01)
+                moments = sum(p * x[n] for p, n in zip(pulls, neighbors[node], strict=True))
+                wanted.append(moments / weight if weight else x[node])
+            places = _spread(wanted, weights, _offsets(web, layer))
+            for node, place in zip(layer, places, strict=True):
                 x[node] = place
+    _straighten(web, x)
     left = min((x[n] - web.width[n] / 2 for n in range(len(x))), default=0.0)
     return [place - left + _MARGIN for place in x]
+
+
+def _straighten(web: _Web, x: list[float]) -> None:
+    """Move beads, and boxes in a chain, under those above them, and over those below, where there is room."""
+    for neighbors, back, layers in (
+        (web.below, web.above, web.layers[::-1]),
+        (web.above, web.below, web.layers),
+    ):
+        for layer in layers:
+            for k, node in enumerate(layer):
+                stiff = [
+                    n
+                    for n in neighbors[node]
+                    if min(n, node) >= web.boxes or len(neighbors[node]) == len(back[n]) == 1
+                ]
+                if len(stiff) == 1:
+                    place = x[stiff[0]]
+                    if k:
+                        place = max(place, x[layer[k - 1]] + web.space(layer[k - 1], node))
+                    if k + 1 < len(layer):
+                        place = min(place, x[layer[k + 1]] - web.space(node, layer[k + 1]))
+                    x[node] = place
 
 
 def _offsets(web: _Web, layer: list[int]) -> list[float]:

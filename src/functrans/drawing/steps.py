@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from html import escape
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from functrans.core.shapes import spec_of
 from functrans.drawing.diagram import Diagram
-from functrans.drawing.graphs import call_lines, spec_text, value_text
 from functrans.drawing.kinds import kind_of
 from functrans.drawing.picture import scrolling, write_by_suffix
 from functrans.drawing.svg import ACTIVE, EDGE, FAINT, Look, box_size, lay_out, render
 from functrans.drawing.sweeps import Recording, record_sweeps
+from functrans.drawing.texts import call_lines, spec_text, value_text
 from functrans.transforms.arguments import check_callable
 
 
@@ -106,7 +106,13 @@ class Steps:
     def __len__(self) -> int:
         return len(self._states)
 
-    def __getitem__(self, index: int) -> Step:
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | list[Step]:
+        if isinstance(index, slice):
+            return [Step(self, state) for state in self._states[index]]
         return Step(self, self._states[index])
 
     def __iter__(self) -> Iterator[Step]:
@@ -213,17 +219,24 @@ def _states(recording: Recording, diagram: Diagram, values: list[str]) -> Iterat
     gradients = {recording.result: value_text(recording.seed)}
     title = f"backward: start from the result {nodes[recording.result].name}, whose gradient is 1"
     yield State("backward", title, "", recording.result, len(nodes), dict(gradients))
+    totals = {recording.result: recording.seed}
     for number, arrived in recording.arrivals:
-        texts = {node: _gradient_text(gradient) for node, gradient in arrived.items()}
-        before = gradients
-        gradients = {**gradients, **texts}
         handed = ", ".join(
-            f"{text} to {nodes[node].name}{' (a sum now)' if node in before else ''}"
-            for node, text in texts.items()
+            _handed(nodes[node].name, gradient, totals.get(node))
+            for node, gradient in arrived.items()
         )
+        totals.update(arrived)
+        gradients.update((node, _gradient_text(gradient)) for node, gradient in arrived.items())
         name = diagram.boxes[number].lines[0].split(" = ", 1)[-1]
         title = f"backward: {name} hands {handed or 'nothing on'}"
         yield State("backward", title, nodes[number].location, number, len(nodes), dict(gradients))
+
+
+def _handed(name: str, gradient: Any, before: Any) -> str:
+    """What a step gave to a node, and what the node has now if others gave something before."""
+    if before is None or isinstance(gradient, list):
+        return f"{_gradient_text(gradient)} to {name}"
+    return f"{value_text(gradient - before)} to {name} (now {value_text(gradient)})"
 
 
 def _gradient_text(gradient: Any) -> str:

@@ -106,11 +106,11 @@ class NotingTape(Tape):
 
     def node_of(self, value: Any) -> int | None:
         """The number of the node that made a value, or None."""
-        if type(value) is TapeTracer and value.interpreter is self:
-            key: int = value.record[0]
-            return self.node_of_key.get(key)
-        number, _ = self.node_of_array.get(id(value), (None, None))
-        return number
+        ours = type(value) is TapeTracer and value.interpreter is self
+        if ours:
+            return self.node_of_key.get(value.record[0])
+        known = self.node_of_array.get(id(value))
+        return None if known is None else known[0]
 
 
 class NotingDict(dict[int, Any]):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from functrans.core.errors import is_users
+
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = os.path.join(_STANDARD_LIBRARY, "site-packages")
 
 
 class Call:
@@ -30,38 +34,47 @@ class CallStack:
     and not another one at the same address.
     """
 
-    __slots__ = ("base", "known", "names", "scope")
+    __slots__ = ("base", "calls", "names", "scope")
 
     def __init__(self, base: Any, names: Mapping[Any, str]) -> None:
         self.base = base  # the frame to stop at
-        self.names = names  # of functions of the library that count as the user's, by their code
-        self.known: dict[Any, Call] = {}
+        # Names by the address of code, which is faster to look up than code and is kept alive: those of
+        # the user's functions, of some of the library's, and None for all others.
+        self.names: dict[int, tuple[str | None, Any]] = {
+            id(code): (name, code) for code, name in names.items()
+        }
+        self.calls: dict[Any, Call] = {}  # by frame
         self.scope: Scope = ()
 
     def at(self, frame: Any) -> Scope:
         """The calls that a frame is in."""
-        frames: dict[Any, Call] = {}
+        found: dict[Any, Call] = {}
+        known, names = self.calls, self.names
         while frame is not None and frame is not self.base:
             code = frame.f_code
-            call = self.known.get(frame)
-            if call is None:
-                name = self.names.get(code)
-                if name is None and is_users(code) and code.co_name not in _INLINE:
-                    name = code.co_name
-                if name is not None:
-                    call = Call(name)
-            if call is not None:
-                frames[frame] = call
+            entry = names.get(id(code))
+            if entry is None:
+                entry = code.co_name if _is_a_users_call(code) else None, code
+                names[id(code)] = entry
+            name = entry[0]
+            if name is not None:
+                call = known.get(frame)
+                found[frame] = Call(name) if call is None else call
             frame = frame.f_back
-        if frames != self.known:
-            self.known = frames
-            self.scope = tuple(reversed(frames.values()))
+        if found != known:
+            self.calls = found
+            self.scope = tuple(reversed(found.values()))
         return self.scope
 
     def forget(self) -> None:
         """Let go of all frames, which may refer back to what holds this object."""
         self.base = None
-        self.known = {}
+        self.calls = {}
 
 
-_INLINE = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<module>"})
+def _is_a_users_call(code: Any) -> bool:
+    """Whether code is a function of the user's, and not the body of a comprehension or of a module."""
+    file: str = code.co_filename
+    if file.startswith(_STANDARD_LIBRARY) and not file.startswith(_INSTALLED):
+        return False
+    return is_users(code) and (not code.co_name.startswith("<") or code.co_name == "<lambda>")
