@@ -74,8 +74,8 @@ def test_gradients_add_up_on_the_way():
     found = [t for t in titles(trace_steps(loss, X, W)) if " to x" in t]
     assert [t.partition(" hands ")[2] for t in found] == [
         "[0 1] to x",
-        "[2 1] to x (a sum now)",
-        "[[2.907 5.815] [-2.907 -5.815]] to w, [1.419 2.744] to x (a sum now)",
+        "[2 0] to x (now [2 1])",
+        "[[2.907 5.815] [-2.907 -5.815]] to w, [-0.5815 1.744] to x (now [1.419 2.744])",
     ]
 
 
