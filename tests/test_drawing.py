@@ -193,6 +193,12 @@ def test_numbers_are_written_where_they_are_used():
     assert values[1].heads == (3,) and values[1].label == "[]"
 
 
+def test_a_value_that_is_returned_twice_has_two_boxes():
+    drawing = make_graph(lambda x: (2 * x,) * 2)(X).draw()
+    assert names_of(drawing) == ["a = multiply(2, x)", "output 0", "output 1", "x"]
+    assert (0, (1, 2), "[3]") in drawing.diagram.values
+
+
 def test_dtypes_are_named_if_they_are_not_the_usual_one():
     drawing = make_graph(lambda x: x.astype(np.float32) > 0)(X).draw()
     assert {v.label for v in drawing.diagram.values} == {"[3]", "float32[3]", "bool[3]"}
@@ -241,7 +247,7 @@ def test_two_calls_of_one_function_are_two_boxes():
     graph = make_graph(net)(weights(3), X)
     drawing = graph.draw(collapse=True)
     assert [n for n in names_of(drawing) if n == "layer"] == ["layer"] * 3
-    assert drawing.diagram.boxes[0].lines == ("layer", "3 operations")
+    assert drawing.diagram.boxes[0].lines == ("layer", "3 operations → c")
     assert drawing.diagram.boxes[0].kind == "function"
     calls = {id(e.scope[1]) for e in graph.equations if len(e.scope) > 1}
     assert len(calls) == 3
@@ -333,8 +339,8 @@ def test_large_functions_without_calls_are_collapsed_by_runs():
 
     boxes = make_graph(flat)(X).draw().diagram.boxes
     assert len(boxes) == 202
-    assert boxes[0].lines == ("sin, multiply", "3 operations")
-    assert make_graph(repeated)(X).draw().diagram.boxes[0].lines == ("sin × 3", "3 operations")
+    assert boxes[0].lines == ("sin, multiply", "3 operations → c")
+    assert make_graph(repeated)(X).draw().diagram.boxes[0].lines == ("sin × 3", "3 operations → c")
 
 
 def test_what_collapse_may_be():

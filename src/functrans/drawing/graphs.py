@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -12,8 +13,8 @@ from functrans.drawing.diagram import Diagram
 from functrans.drawing.kinds import kind_of
 from functrans.drawing.parts import Part, parts_of
 from functrans.drawing.picture import Drawing, scrolling
-from functrans.drawing.texts import equation_lines, spec_text, value_text
-from functrans.graph.graph import Graph, Variable, fitting
+from functrans.drawing.texts import equation_lines, shortened, spec_text, value_text
+from functrans.graph.graph import Equation, Graph, Variable, fitting
 from functrans.graph.printing import is_written_out, variable_names
 
 _FEW = 3  # values between two boxes, which have an edge each up to here
@@ -43,70 +44,75 @@ def _diagram(graph: Graph, parts: list[Part], values: dict[Variable, Any] | None
     def shown(variable: Variable) -> tuple[str, ...]:
         return () if values is None else (f"= {value_text(values[variable])}",)
 
+    uses = _uses(graph.equations) + Counter(graph.outputs)
     for part in parts:
+        made = [variable for equation in part.equations for variable in equation.outputs]
         if part.name:
-            box = diagram.box((part.name, f"{len(part.equations)} operations"), "function")
+            inner = _uses(part.equations)
+            results = ", ".join(names[v] for v in made if uses[v] > inner[v])
+            text = shortened(f"{len(part.equations)} operations → {results}")
+            box = diagram.box((part.name, text), "function")
         else:
             (equation,) = part.equations
-            lines = equation_lines(equation, names)
-            for variable in equation.outputs:
-                lines += shown(variable)
-            box = diagram.box(lines, kind_of(equation.primitive))
-        inside = {variable for equation in part.equations for variable in equation.outputs}
-        made_by.update(dict.fromkeys(inside, box))
-        for equation in part.equations:
-            for variable in equation.inputs:
-                if variable not in inside:
-                    takers.setdefault(variable, []).append(box)
-    closed = any(part.name for part in parts)
-    arguments = _arguments(graph)
-    # What comes from one box and is returned, or goes to the same boxes, may share one, too.
-    outputs = _together(graph.outputs, made_by.get, closed)
+            texts = [text for variable in made for text in shown(variable)]
+            box = diagram.box(
+                (*equation_lines(equation, names), *texts), kind_of(equation.primitive)
+            )
+        made_by.update(dict.fromkeys(made, box))
+        for variable in _uses(part.equations):
+            if made_by.get(variable) != box:
+                takers.setdefault(variable, []).append(box)
     for variable, constant in graph.constants.items():
-        returned_number = is_written_out(constant) and variable in graph.outputs
-        if returned_number or not is_written_out(constant):
-            text = () if is_written_out(constant) else (value_text(constant),)
-            made_by[variable] = diagram.box((names[variable], *text), "constant")
-    for members in outputs:
-        if len(members) > 1:
-            lines = ("outputs", f"{len(members)} arrays")
+        if not is_written_out(constant):
+            lines = (names[variable], value_text(constant))
+            made_by[variable] = diagram.box(lines, "constant")
+        elif variable in graph.outputs:  # where else would it be written?
+            made_by[variable] = diagram.box((names[variable],), "constant")
+    closed = any(part.name for part in parts)
+    outputs = graph.outputs
+    for places in _together(len(outputs), lambda k: made_by.get(outputs[k]), closed):
+        if len(places) > 1:
+            texts = ["outputs", f"{len(places)} arrays"]
         else:
-            number = graph.outputs.index(members[0])
-            name = "output" if len(graph.outputs) == 1 else f"output {number}"
-            lines = (name, *shown(members[0]))
-        box = diagram.box(lines, "output")
-        for variable in members:
-            takers.setdefault(variable, []).append(box)
-    inputs = _together(graph.inputs, lambda v: (arguments[v], frozenset(takers.get(v, ()))), closed)
-    for members in inputs:
-        if len(members) > 1:
-            lines = (arguments[members[0]], f"{len(members)} arrays")
+            name = "output" if len(outputs) == 1 else f"output {places[0]}"
+            texts = [name, *shown(outputs[places[0]])]
+        box = diagram.box(tuple(texts), "output")
+        for place in places:
+            takers.setdefault(outputs[place], []).append(box)
+    inputs, arguments = graph.inputs, _arguments(graph)
+    shared = [frozenset(takers.get(variable, ())) for variable in inputs]
+    for places in _together(len(inputs), lambda k: (arguments[k], shared[k]), closed):
+        if len(places) > 1:
+            texts = [arguments[places[0]], f"{len(places)} arrays"]
         else:
-            lines = (names[members[0]], *shown(members[0]))
-        made_by.update(dict.fromkeys(members, diagram.box(lines, "input")))
+            texts = [names[inputs[places[0]]], *shown(inputs[places[0]])]
+        box = diagram.box(tuple(texts), "input")
+        made_by.update({inputs[place]: box for place in places})
     _connect(diagram, made_by, takers)
     return diagram
 
 
-def _together(
-    variables: list[Variable], key: Callable[[Variable], Any], closed: bool
-) -> list[list[Variable]]:
-    """Variables by what they have in common, if there are calls drawn as one box; else one by one."""
-    groups: dict[Any, list[Variable]] = {}
-    for number, variable in enumerate(variables):
-        groups.setdefault(key(variable) if closed else number, []).append(variable)
+def _uses(equations: list[Equation]) -> Counter[Variable]:
+    """How often each variable is an input."""
+    return Counter(variable for equation in equations for variable in equation.inputs)
+
+
+def _together(count: int, key: Callable[[int], Any], closed: bool) -> list[list[int]]:
+    """Places with something in common, which share a box where calls do; otherwise one by one."""
+    groups: dict[Any, list[int]] = {}
+    for place in range(count):
+        groups.setdefault(key(place) if closed else place, []).append(place)
     return [
         part
         for group in groups.values()
-        for part in ([group] if len(group) > _FEW else [[variable] for variable in group])
+        for part in ([group] if len(group) > _FEW else [[place] for place in group])
     ]
 
 
-def _arguments(graph: Graph) -> dict[Variable, str]:
+def _arguments(graph: Graph) -> list[str]:
     """The argument that each input belongs to: params of params['w'][0]."""
     names = graph.input_names or ["inputs"] * len(graph.inputs)
-    stems = [name.partition("[")[0].partition(".")[0] for name in names]
-    return dict(zip(graph.inputs, stems, strict=True))
+    return [name.partition("[")[0].partition(".")[0] for name in names]
 
 
 def _connect(

@@ -222,14 +222,14 @@ def _crossings(web: _Web) -> int:
 def _columns(web: _Web) -> list[float]:
     """Every node as near to the middle of its neighbors as those beside it allow."""
     x = [0.0] * len(web.layer)
-    for layer in web.layers:
-        offsets = _offsets(web, layer)
+    rows = [(layer, _offsets(web, layer)) for layer in web.layers]
+    for layer, offsets in rows:
         for node, offset in zip(layer, offsets, strict=True):
             x[node] = offset - offsets[-1] / 2
     both = [up + down for up, down in zip(web.above, web.below, strict=True)]
     rounds = [web.above, web.below] * 4 + [both] * (24 if len(x) < 2000 else 4)
     for k, neighbors in enumerate(rounds):
-        for layer in web.layers if k % 2 == 0 else web.layers[::-1]:
+        for layer, offsets in rows if k % 2 == 0 else rows[::-1]:
             wanted, weights = [], []
             for node in layer:
                 pulls = [web.pull(node, other) for other in neighbors[node]]
@@ -237,7 +237,7 @@ def _columns(web: _Web) -> list[float]:
                 weights.append(weight or 0.01)
                 moments = sum(p * x[n] for p, n in zip(pulls, neighbors[node], strict=True))
                 wanted.append(moments / weight if weight else x[node])
-            places = _spread(wanted, weights, _offsets(web, layer))
+            places = _spread(wanted, weights, offsets)
             for node, place in zip(layer, places, strict=True):
                 x[node] = place
     _straighten(web, x)
