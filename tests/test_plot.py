@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -91,7 +92,7 @@ def test_ticks_of_a_short_range_are_numbers_that_do_not_crowd():
     ]
     boxes.sort(key=lambda box: box.x0)
     assert len(boxes) >= 4
-    assert all(one.x1 < other.x0 for one, other in zip(boxes, boxes[1:], strict=False))
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
 
 def test_speed_is_relative_to_the_baseline():
