@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -77,6 +78,21 @@ def test_memory_curve():
     assert ax.yaxis.get_major_formatter()(12.0, 0) == "12 B"
     assert ax.get_xlabel() == "depth" and ax.get_ylabel() == "memory"
     drawn(ax)
+
+
+def test_ticks_of_a_short_range_are_numbers_that_do_not_crowd():
+    ax = plot.growth([16, 36, 64, 100, 144, 256], {"cost": [16, 36, 64, 100, 144, 256]})
+    ax.figure.canvas.draw()
+    shown = [label.get_text() for label in ax.get_xticklabels(which="both") if label.get_text()]
+    assert {"20", "50", "100", "200"} <= set(shown)
+    boxes = [
+        label.get_window_extent()
+        for label in ax.get_xticklabels(which="both")
+        if label.get_text() and ax.get_xlim()[0] <= label.get_position()[0] <= ax.get_xlim()[1]
+    ]
+    boxes.sort(key=lambda box: box.x0)
+    assert len(boxes) >= 4
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
 
 def test_speed_is_relative_to_the_baseline():

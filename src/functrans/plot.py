@@ -234,10 +234,9 @@ def memory_curve(
     ['all kept, slope 1.00', 'roots, slope 0.50']
     """
     ax = _power_laws(depths, series, ax, "depth", "memory")
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter
 
     ax.yaxis.set_major_formatter(FuncFormatter(lambda size, _: _bytes_text(size)))
-    ax.yaxis.set_minor_formatter(NullFormatter())
     return ax
 
 
@@ -267,6 +266,8 @@ def _power_laws(
         ax.plot(sizes, costs, marker, color=color, markersize=6, label=label)
     ax.set_xscale("log")
     ax.set_yscale("log")
+    _readable_ticks(ax.xaxis)
+    _readable_ticks(ax.yaxis)
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
     ax.grid(True, which="major", **_GRID)
@@ -274,6 +275,17 @@ def _power_laws(
     ax.legend(frameon=False)
     _plain(ax)
     return ax
+
+
+def _readable_ticks(axis: Any) -> None:
+    """Ticks of a logarithmic axis: 1, 2 and 5 of each decade where they are few, and plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    if high < 300 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def speed(ratios: Mapping[str, float], ax: Any = None, baseline: str | None = None) -> Any:

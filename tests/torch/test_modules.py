@@ -244,6 +244,7 @@ def test_pictures_of_graphs():
     model = nn.Linear(2, 1)
     loss = (model(torch.ones(3, 2)) ** 2).mean()
     dot = torch.viz.make_dot(loss, params=dict(model.named_parameters()))
+    assert repr(dot) == f"<Digraph of {len(dot.nodes)} boxes>"
     text = dot.source
     assert text.count("->") >= 6 and 'label="weight\\n(1, 2)"' in text and "MeanBackward0" in text
     picture = dot.svg()

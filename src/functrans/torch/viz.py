@@ -42,6 +42,9 @@ class Digraph:
     def __str__(self) -> str:
         return self.source
 
+    def __repr__(self) -> str:
+        return f"<Digraph of {len(self.nodes)} boxes>"
+
     def svg(self) -> str:
         """The graph as an SVG picture."""
         diagram = Diagram()
