@@ -41,22 +41,14 @@ def public_modules():
 
 
 def documented(module):
-    """The names of a module whose docstrings are ours: of NumPy's names only those that differ."""
-    return [
-        name
-        for name in module.__all__
-        if not inspect.ismodule(member := getattr(module, name))
-        and (not module.__name__.startswith("functrans.numpy") or is_ours(member))
-    ]
+    """The names of a module whose docstrings are ours; of NumPy's names, those that are more."""
+    return [name for name in module.__all__ if is_ours(getattr(module, name))]
 
 
 def is_ours(member):
-    """Whether a name of functrans.numpy is more than NumPy's own under our roof."""
-    return (
-        callable(member)
-        and getattr(member, "__module__", "").startswith("functrans")
-        and not hasattr(member, "__wrapped__")
-    )
+    """Whether this is a function or class that we have written, and not another's under our roof."""
+    module = getattr(inspect.unwrap(member), "__module__", None) if callable(member) else None
+    return (module or "").startswith("functrans")
 
 
 def groups():

@@ -147,5 +147,3 @@ def test_every_class_of_errors_is_on_the_page():
     kinds = [name for name in errors.__all__ if name not in ("FunctransError", "OptionError")]
     missing = [name for name in kinds if name not in PAGE]
     assert not missing, missing
-
-
