@@ -49,7 +49,7 @@ copybutton_only_copy_prompt_lines = True
 html_theme = "pydata_sphinx_theme"
 html_title = "functrans"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["functrans.css"]
 html_show_sourcelink = False
 html_show_copyright = False
 html_show_sphinx = False
@@ -61,10 +61,10 @@ html_theme_options = {
     "footer_start": [],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "changelog": [], "contributing": []}
+html_sidebars = {"index": [], "changelog": [], "gotchas": []}
 
-generate.notebooks()
-generate.api_pages()
+generate.write_notebooks()
+generate.write_api_pages()
 
 
 def setup(app):

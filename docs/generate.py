@@ -83,20 +83,24 @@ def page(title, module, names, opening=""):
 
 
 def api_pages():
-    """Write docs/api: a page for each group of functrans, and for each other module."""
+    """A page for each group of functrans, and for each other module: texts by names, in order."""
     pages = {
         re.sub(r"\W+", "-", title.lower()): page(title, functrans, names)
         for title, names in groups()
     }
     for name, module in public_modules().items():
-        if name == "functrans" or not documented(module):
-            continue
-        opening = f".. automodule:: {name}\n   :no-members:\n"
-        pages[name] = page(name, module, documented(module), opening)
-    write(DOCS / "api", {f"{name}.rst": text for name, text in pages.items()})
+        if name != "functrans" and documented(module):
+            opening = f".. automodule:: {name}\n   :no-members:\n"
+            pages[name] = page(name, module, documented(module), opening)
+    return pages
 
 
-def notebooks():
+def write_api_pages():
+    """Write docs/api."""
+    write(DOCS / "api", {f"{name}.rst": text for name, text in api_pages().items()})
+
+
+def write_notebooks():
     """Write docs/notebooks: copies whose links lead to the pages here."""
     write(
         DOCS / "notebooks",
@@ -129,7 +133,8 @@ def read(app, docname, source):
         flags=re.M,
     )
     if docname == "reference":
-        source[0] = with_links(source[0])
+        in_order = "".join(f"api/{name}\n" for name in api_pages())
+        source[0] = with_links(source[0]).replace("api/*\n", in_order)
 
 
 def with_links(text):
