@@ -101,13 +101,19 @@ def write_api_pages():
 
 
 def write_notebooks():
-    """Write docs/notebooks: copies whose links lead to the pages here."""
-    write(
-        DOCS / "notebooks",
-        {
-            path.name: path.read_text(encoding="utf-8").replace("](../docs/", "](../")
-            for path in NOTEBOOKS.glob("*.ipynb")
-        },
+    """Write docs/notebooks: copies of the notebooks, with links that are right there."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in NOTEBOOKS.glob("*.ipynb")}
+    write(DOCS / "notebooks", {name: with_pages(text) for name, text in texts.items()})
+
+
+def with_pages(text):
+    """The text of a notebook with links to pages here; to what is no page, the words without a link."""
+    text = re.sub(r"\]\(\.\./(docs/?|README\.md)\)", "](../index.md)", text)
+    text = text.replace("](../docs/", "](../")
+    return re.sub(
+        r"\[([^][]+)\]\(((?:\.\./)[^)#]+)([^)]*)\)",
+        lambda link: link[0] if (DOCS / "notebooks" / link[2]).resolve().exists() else link[1],
+        text,
     )
 
 

@@ -1,6 +1,5 @@
 """Every public name has types, a docstring with an example, and a place in the reference."""
 
-import importlib.util
 import inspect
 import re
 import sys
@@ -70,9 +69,14 @@ def test_names_of_numpy_are_on_the_page_about_numpy():
     assert not {name for name in missing if callable(getattr(functrans.numpy, name))}
 
 
-@pytest.mark.skipif(importlib.util.find_spec("sphinx") is None, reason="Sphinx is not installed")
 def test_docstrings_are_read_as_plain_text_with_code_in_backticks():
     lines = ["Calls f(*args), or `f(**options)`s.", "", ">>> print(2 * 3)", "6 * 1", "", "a * b"]
     generate.read_docstring(None, "function", "f", None, None, lines)
     assert lines[0] == r"Calls f(\*args), or `f(**options)`\ s."
     assert lines[2:] == [">>> print(2 * 3)", "6 * 1", "", r"a \* b"]
+
+
+def test_links_of_notebooks_lead_to_pages_or_are_left_out():
+    text = "[a](../docs/solutions.md#roots) [b](../docs) [c](../src/functrans) [d](https://e.org)"
+    expected = "[a](../solutions.md#roots) [b](../index.md) c [d](https://e.org)"
+    assert generate.with_pages(text) == expected
