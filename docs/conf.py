@@ -1,7 +1,7 @@
 """Sphinx builds these pages: sphinx-build -W --keep-going -b html docs docs/_build
 
 Markdown is read by MyST, notebooks with the outputs they are stored with. generate.py makes the pages that
-follow from something else: those of the docstrings, and the notebooks in their place. mathml.py shows formulas.
+follow from something else, those of the docstrings and of the notebooks, and mathml.py shows formulas.
 """
 
 import sys
