@@ -71,4 +71,5 @@ generate.write_api_pages()
 
 def setup(app):
     app.connect("source-read", generate.read)
+    app.connect("missing-reference", generate.find_name)
     app.connect("autodoc-process-docstring", generate.read_docstring, priority=100)

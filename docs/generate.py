@@ -42,7 +42,8 @@ def public_modules():
 
 def documented(module):
     """The names of a module whose docstrings are ours; of NumPy's names, those that are more."""
-    return [name for name in module.__all__ if is_ours(getattr(module, name))]
+    names = (name for name in module.__all__ if not name.startswith("_"))
+    return [name for name in names if is_ours(getattr(module, name))]
 
 
 def is_ours(member):
@@ -157,6 +158,15 @@ def with_links(text):
 
         parts[i] = FIRST_CELL.sub(lambda cell, link=link: NAME.sub(link, cell[0]), parts[i])
     return "".join(parts)
+
+
+def find_name(app, env, node, contnode):
+    """A name that a docstring of a module mentions may be one of functrans itself."""
+    if node.get("reftype") != "obj" or not hasattr(functrans, node["reftarget"]):
+        return None
+    node["reftarget"] = f"functrans.{node['reftarget']}"
+    arguments = (env, node["refdoc"], app.builder, "obj", node["reftarget"], node, contnode)
+    return env.domains["py"].resolve_xref(*arguments)
 
 
 def read_docstring(app, what, name, obj, options, lines):
