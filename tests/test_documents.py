@@ -59,7 +59,9 @@ def anchors(path):
 
 
 @pytest.mark.parametrize(
-    "path", [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "notebooks" / "README.md"], ids=str
+    "path",
+    [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "notebooks" / "README.md"],
+    ids=lambda path: path.name,
 )
 def test_links_between_documents_lead_somewhere(path):
     text = re.sub(r"`[^`\n]+`(?!\])", "", re.sub(FENCE, "", path.read_text(encoding="utf-8")))
