@@ -59,7 +59,8 @@ def groups():
     parts = HEADING.split(text)
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
         cells = FIRST_CELL.findall(body)
-        names = [name for cell in cells for name, _ in NAME.findall(cell) if name in left]
+        found = (name for cell in cells for name, _ in NAME.findall(cell))
+        names = [name for name in dict.fromkeys(found) if name in left]
         if names and "functrans." not in title:
             yield title, names
             for name in names:
