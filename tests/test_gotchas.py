@@ -118,7 +118,8 @@ def messages():
                 function = node.func
                 name = getattr(function, "attr", getattr(function, "id", None))
                 text = written(node.args[0])
-                if name in names and text is not None:
+                # A message without a word of its own is put together of others.
+                if name in names and re.search("[a-z]{3}", text or ""):
                     yield path.relative_to(SOURCE), node.lineno, text
 
 
