@@ -147,13 +147,14 @@ def read(app, docname, source):
 
 def with_links(text):
     """reference.md with the names in its tables leading to their docstrings."""
+    modules = public_modules()
     parts = re.split(r"^(## .*)$", text, flags=re.M)
     for i in range(2, len(parts), 2):
         inside = re.search(r"`(functrans\.[\w.]+)`", parts[i - 1])
-        module = importlib.import_module(inside[1] if inside else "functrans")
-        public = documented(module) if hasattr(module, "__all__") else []
+        prefix = inside[1] if inside else "functrans"
+        public = documented(modules[prefix]) if prefix in modules else []
 
-        def link(match, prefix=module.__name__, public=public):
+        def link(match, prefix=prefix, public=public):
             name, rest = match.groups()
             return f"{{py:obj}}`{name}{rest} <{prefix}.{name}>`" if name in public else match[0]
 
