@@ -132,14 +132,18 @@ def write(folder, files):
 
 
 def read(app, docname, source):
-    """Called with the text of every page: patterns of pages that are not there yet are left out."""
+    """Called with the text of every page, to change it into what it means here."""
     folder = (DOCS / docname).parent
+    # Patterns in tables of contents for pages that are not there yet are left out.
     source[0] = re.sub(
         r"^[\w./-]+\*\n",
         lambda line: line[0] if list(folder.glob(f"{line[0].strip()}.*")) else "",
         source[0],
         flags=re.M,
     )
+    # Here the notebooks are one folder nearer than in the repository.
+    source[0] = source[0].replace("](../notebooks/", "](notebooks/")
+    source[0] = source[0].replace("](../../notebooks/", "](../notebooks/")
     if docname == "reference":
         in_order = "".join(f"api/{name}\n" for name in api_pages())
         source[0] = with_links(source[0]).replace("api/*\n", in_order)

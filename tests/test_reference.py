@@ -80,3 +80,11 @@ def test_links_of_notebooks_lead_to_pages_or_are_left_out():
     text = "[a](../docs/solutions.md#roots) [b](../docs) [c](../src/functrans) [d](https://e.org)"
     expected = "[a](../solutions.md#roots) [b](../index.md) c [d](https://e.org)"
     assert generate.with_pages(text) == expected
+
+
+def test_links_to_notebooks_lead_to_their_copies():
+    source = [
+        "[a](../notebooks/01_quickstart.ipynb) [b](../../notebooks/04_vmap.ipynb)\nnowhere*\n"
+    ]
+    generate.read(None, "graphs", source)
+    assert source == ["[a](notebooks/01_quickstart.ipynb) [b](../notebooks/04_vmap.ipynb)\n"]
