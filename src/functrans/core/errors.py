@@ -275,7 +275,17 @@ class LinearityError(FunctransError, ValueError):
 
 
 class SingularError(FunctransError, np.linalg.LinAlgError):
-    """A root that has no derivative, because the Jacobian of its equation is singular."""
+    """A root that has no derivative, because the Jacobian of its equation is singular.
+
+    Examples
+    --------
+    >>> from functrans import custom_root, grad
+    >>> zero = lambda f, x: 0.0 * x
+    >>> grad(lambda a: custom_root(lambda x: x**2 - a, 1.0, zero))(0.0)
+    Traceback (most recent call last):
+        ...
+    functrans.core.errors.SingularError: custom_root: the Jacobian of `<lambda>` (...) is singular ...
+    """
 
 
 class CarryError(FunctransError, TypeError):
@@ -366,7 +376,19 @@ class DerivativeError(FunctransError, AssertionError):
 
 
 class MissingPackageError(FunctransError, ImportError):
-    """A package that an option or a module needs, and that is not installed."""
+    """A package that an option or a module needs, and that is not installed.
+
+    Examples
+    --------
+    >>> import sys
+    >>> import functrans
+    >>> sys.modules["tqdm.auto"] = None  # as if it were absent
+    >>> functrans.check_derivatives(abs, (1.0,), progress=True)
+    Traceback (most recent call last):
+        ...
+    functrans.core.errors.MissingPackageError: progress=True needs tqdm, which is not ...
+    >>> del sys.modules["tqdm.auto"]
+    """
 
 
 class DerivativeWarning(UserWarning):
