@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("how-to/*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -42,4 +44,30 @@ def test_the_examples_in_the_documents(path):
 
 
 def test_the_readme_has_examples():
-    assert examples((ROOT / "README.md").read_text(encoding="utf-8")).count(">>>") > 20
+    assert examples((ROOT / "README.md").read_text(encoding="utf-8")).count(">>>") > 10
+
+
+def test_the_readme_is_one_screen():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 100
+
+
+def anchors(path):
+    """What a link to a heading of a document may end in."""
+    text = re.sub(FENCE, "", path.read_text(encoding="utf-8"))
+    for title in re.findall(r"^#+ (.*)$", text, re.M):
+        yield re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "notebooks" / "README.md"],
+    ids=lambda path: path.name,
+)
+def test_links_between_documents_lead_somewhere(path):
+    text = re.sub(r"`[^`\n]+`(?!\])", "", re.sub(FENCE, "", path.read_text(encoding="utf-8")))
+    for link in LINK.findall(text):
+        if not link.startswith(("http", "#")):
+            name, _, anchor = link.partition("#")
+            target = (path.parent / name).resolve()
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link

@@ -12,11 +12,35 @@ RETRACES = 8  # so many traces of one function are not yet suspicious
 
 
 class RetraceWarning(UserWarning):
-    """A jitted function is traced again and again, because an argument keeps changing its kind."""
+    """A jitted function is traced again and again, because an argument keeps changing its kind.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from functrans import jit
+    >>> total = jit(lambda x: np.sum(x), backend="numpy")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error")
+    ...     sums = [total(np.ones(n)) for n in range(20)]
+    Traceback (most recent call last):
+        ...
+    functrans.compiler.warning.RetraceWarning: jit has traced `<lambda>` (...) 9 times: the ...
+    """
 
 
 class PerformanceHint(UserWarning):
-    """`jit` could be faster with another package installed."""
+    """`jit` could be faster with another package installed.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import functrans
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", functrans.errors.PerformanceHint)
+    ...     float(functrans.jit(lambda x: x * x)(3.0))
+    9.0
+    """
 
 
 def warn_of_retracing(function: Callable[..., Any], traces: list[dict[str, str]]) -> None:

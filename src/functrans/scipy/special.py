@@ -167,7 +167,7 @@ def multigammaln(a: Any, d: int) -> Any:
     return total
 
 
-def _spherical(kind: str, reflection: int, description: str) -> Any:
+def _spherical(kind: str, reflection: int, description: str, at_one: str) -> Any:
     values = getattr(sc._ufuncs, f"_spherical_{kind}")
     slopes = getattr(sc._ufuncs, f"_spherical_{kind}_d")
 
@@ -184,11 +184,24 @@ def _spherical(kind: str, reflection: int, description: str) -> Any:
         return np.where(z < 0, np.real(ufunc(order, np.where(z < 0, z, 1) + 0j)), positive)
 
     function.__name__ = function.__qualname__ = f"spherical_{kind}"
-    function.__doc__ = f"{description}, of integer order n, or its derivative; as in SciPy."
+    function.__doc__ = f"""{description}, of integer order n, or its derivative; as in SciPy.
+
+    Examples
+    --------
+    >>> from functrans import grad
+    >>> from functrans.scipy.special import spherical_{kind}
+    >>> slope = grad(lambda z: spherical_{kind}(0, z))(1.0)
+    >>> round(float(slope), 6), round(float(spherical_{kind}(0, 1.0, derivative=True)), 6)
+    ({at_one}, {at_one})
+    """
     return function
 
 
-spherical_jn = _spherical("jn", 1, "The spherical Bessel function of the first kind")
-spherical_yn = _spherical("yn", -1, "The spherical Bessel function of the second kind")
-spherical_in = _spherical("in", 1, "The modified spherical Bessel function of the first kind")
-spherical_kn = _spherical("kn", 0, "The modified spherical Bessel function of the second kind")
+spherical_jn = _spherical("jn", 1, "The spherical Bessel function of the first kind", "-0.301169")
+spherical_yn = _spherical("yn", -1, "The spherical Bessel function of the second kind", "1.381773")
+spherical_in = _spherical(
+    "in", 1, "The modified spherical Bessel function of the first kind", "0.367879"
+)
+spherical_kn = _spherical(
+    "kn", 0, "The modified spherical Bessel function of the second kind", "-1.155727"
+)

@@ -84,23 +84,54 @@ def asanyarray(
     copy: bool | None = None,
     like: Any = None,
 ) -> Any:
-    """Like `asarray`; subclasses of NumPy's array pass through."""
+    """Like `asarray`; subclasses of NumPy's array pass through.
+
+    Examples
+    --------
+    >>> import functrans
+    >>> import functrans.numpy as np
+    >>> functrans.grad(lambda x: np.sum(np.asanyarray([x, x * x])))(3.0)
+    np.float64(7.0)
+    """
     check_device(device)
     return array(a, dtype, copy=copy, order=order or "K", subok=True)
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """Like `asarray`, in C order and with at least one axis."""
+    """Like `asarray`, in C order and with at least one axis.
+
+    Examples
+    --------
+    >>> import functrans.numpy as np
+    >>> np.ascontiguousarray(2.0)
+    array([2.])
+    """
     return array(a, dtype, copy=None, order="C", ndmin=1)
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """Like `asarray`, in Fortran order and with at least one axis."""
+    """Like `asarray`, in Fortran order and with at least one axis.
+
+    Examples
+    --------
+    >>> import functrans.numpy as np
+    >>> np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]).flags.f_contiguous
+    True
+    """
     return array(a, dtype, copy=None, order="F", ndmin=1)
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    """Like `asarray`, and an error if an entry is not finite."""
+    """Like `asarray`, and an error if an entry is not finite.
+
+    Examples
+    --------
+    >>> import functrans.numpy as np
+    >>> np.asarray_chkfinite([1.0, np.inf])
+    Traceback (most recent call last):
+        ...
+    ValueError: array must not contain infs or NaNs
+    """
     made = asarray(a, dtype, order)
     if made.dtype.char in np.typecodes["AllFloat"] and not np.isfinite(made).all():
         raise ValueError("array must not contain infs or NaNs")
@@ -153,7 +184,15 @@ def _traced_arange(
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = None) -> Any:
-    """A vector of the values that an iterator gives, which may be traced."""
+    """A vector of the values that an iterator gives, which may be traced.
+
+    Examples
+    --------
+    >>> import functrans
+    >>> import functrans.numpy as np
+    >>> functrans.jacfwd(lambda x: np.fromiter((x**k for k in range(3)), float))(2.0)
+    array([0., 1., 4.])
+    """
     if not running_interpreters():
         return np.fromiter(iter, dtype, count)
     values = list(iter)
@@ -167,7 +206,14 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = No
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of another library as one of ours; a traced value is one already."""
+    """An array of another library as one of ours; a traced value is one already.
+
+    Examples
+    --------
+    >>> import functrans.numpy as np
+    >>> np.from_dlpack(np.ones(2))
+    array([1., 1.])
+    """
     if isinstance(x, Tracer):
         return asarray(x, device=device, copy=copy)
     options = {"device": device, "copy": copy}
@@ -175,7 +221,15 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Pairs of an index and the entry there, as from `np.ndenumerate`."""
+    """Pairs of an index and the entry there, as from `np.ndenumerate`.
+
+    Examples
+    --------
+    >>> import functrans
+    >>> import functrans.numpy as np
+    >>> functrans.grad(lambda x: sum(i[0] * v for i, v in np.ndenumerate(x)))(np.ones(3))
+    array([0., 1., 2.])
+    """
     if not holds_tracer(arr):
         return np.ndenumerate(arr)
     x = as_array(arr)

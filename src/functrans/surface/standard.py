@@ -82,12 +82,26 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 def finfo(dtype: Any, /) -> Any:
-    """`np.finfo` of a dtype, or of that of an array."""
+    """`np.finfo` of a dtype, or of that of an array.
+
+    Examples
+    --------
+    >>> import functrans.numpy as np
+    >>> np.finfo(np.ones(2, np.float32)).bits
+    32
+    """
     return np.finfo(_dtype(dtype))
 
 
 def iinfo(type: Any, /) -> Any:
-    """`np.iinfo` of a dtype, or of that of an array."""
+    """`np.iinfo` of a dtype, or of that of an array.
+
+    Examples
+    --------
+    >>> import functrans.numpy as np
+    >>> np.iinfo(np.arange(2, dtype=np.int8)).max
+    127
+    """
     return np.iinfo(_dtype(type))
 
 
@@ -108,7 +122,14 @@ def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> A
 
 
 def rfftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
-    """`np.fft.rfftfreq` with a choice of dtype; the spacing may be traced."""
+    """`np.fft.rfftfreq` with a choice of dtype; the spacing may be traced.
+
+    Examples
+    --------
+    >>> import functrans.numpy as np
+    >>> np.fft.rfftfreq(4, dtype=np.float32)
+    array([0.  , 0.25, 0.5 ], dtype=float32)
+    """
     return _frequencies(np.fft.rfftfreq, n, d, device, dtype)
 
 

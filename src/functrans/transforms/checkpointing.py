@@ -50,7 +50,16 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 def save_nothing(equation: Equation) -> bool:
-    """Keep the arguments only, and compute all else again."""
+    """Keep the arguments only, and compute all else again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import checkpoint, checkpoint_policies, grad
+    >>> f = checkpoint(np.sin, policy=checkpoint_policies.save_nothing)
+    >>> grad(f)(0.0)
+    np.float64(1.0)
+    """
     return False
 
 
@@ -58,12 +67,33 @@ _MATMULS = frozenset({"matmul", "einsum", "tensordot", "dot", "convolve", "corre
 
 
 def save_matmuls(equation: Equation) -> bool:
-    """Keep the results of products of matrices, which are dear to compute and small to keep."""
+    """Keep the results of products of matrices, which are dear to compute and small to keep.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import checkpoint, checkpoint_policies, grad
+    >>> policy = checkpoint_policies.save_matmuls
+    >>> layer = checkpoint(lambda w, x: np.tanh(w @ x), policy=policy)
+    >>> grad(lambda w: np.sum(layer(w, np.ones(2))))(np.zeros((2, 2)))
+    array([[1., 1.],
+           [1., 1.]])
+    """
     return equation.primitive.name in _MATMULS
 
 
 def save_names(*names: str) -> Policy:
-    """Keep the values that `checkpoint_name` gave one of these names."""
+    """Keep the values that `checkpoint_name` gave one of these names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import checkpoint, checkpoint_name, checkpoint_policies, grad
+    >>> policy = checkpoint_policies.save_names("root")
+    >>> f = checkpoint(lambda x: np.sin(checkpoint_name(np.sqrt(x), "root") - 2.0), policy=policy)
+    >>> grad(f)(4.0)
+    np.float64(0.25)
+    """
 
     def policy(equation: Equation) -> bool:
         return equation.primitive is _mark and equation.params["name"] in names

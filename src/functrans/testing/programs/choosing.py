@@ -10,7 +10,17 @@ T = TypeVar("T")
 
 
 class Chooser:
-    """Makes choices. All of them are numbers below a bound, and smaller ones stand for simpler things."""
+    """Makes choices. All of them are numbers below a bound, and smaller ones stand for simpler things.
+
+    Examples
+    --------
+    >>> from functrans.testing.programs import Chooser
+    >>> class First(Chooser):
+    ...     def below(self, count):
+    ...         return 0
+    >>> First().pick(["simple", "less so"])
+    'simple'
+    """
 
     def below(self, count: int) -> int:
         """A number from 0 up to but not including `count`."""
@@ -43,7 +53,14 @@ class Chooser:
 
 
 class Seeded(Chooser):
-    """Choices of a seeded generator."""
+    """Choices of a seeded generator.
+
+    Examples
+    --------
+    >>> from functrans.testing.programs import Seeded
+    >>> Seeded(1).below(10) == Seeded(1).below(10)
+    True
+    """
 
     def __init__(self, *seed: int) -> None:
         # A string is hashed as a whole, so that neighboring seeds have nothing in common.
@@ -68,6 +85,12 @@ class Drawn(Chooser):
     draw : callable
         `draw(low, high)` gives an integer within these bounds, such as
         `lambda low, high: data.draw(st.integers(low, high))`.
+
+    Examples
+    --------
+    >>> from functrans.testing.programs import Drawn
+    >>> Drawn(lambda low, high: high).below(10)
+    9
     """
 
     def __init__(self, draw: Callable[[int, int], Any]) -> None:

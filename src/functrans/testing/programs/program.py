@@ -42,6 +42,13 @@ class Program:
     points:     for each, the values by name; programs are smooth around all of them.
     shared:     the positions of the parameters that are the same at all points.
     constants:  what the function closes over.
+
+    Examples
+    --------
+    >>> from functrans.testing.programs import Seeded, random_program
+    >>> program = random_program(Seeded(1))
+    >>> len(program.points) > 0
+    True
     """
 
     parameters: tuple[Any, ...]

@@ -1,0 +1,150 @@
+"""docs/gotchas.md: its messages are raised by its examples, and no message of the library is missing."""
+
+import ast
+import doctest
+import itertools
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+from functrans import errors
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "gotchas.md").read_text(encoding="utf-8")
+SOURCE = ROOT / "src" / "functrans"
+SECTION = re.compile(r"^(##|###) (.*)$", re.M)
+SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
+SESSIONS = itertools.count()
+ROW = re.compile(r"^\| (.*?) \| `(.*)` \|$", re.M)
+
+# What no user can bring about: guards of the library against itself.
+INTERNAL = (
+    "native code was called with arguments of another kind than it is for.",
+    "native code for … was given an array of shape ….",
+    "a parameter of type … cannot be stored.",
+    "a constant of dtype … cannot be stored.",
+    "the operation … cannot be written as plain NumPy source: it uses ….",
+    # Where llvmlite is absent; tests/test_native_absent.py is about that.
+    'jit: the backend "native" needs llvmlite',
+)
+
+
+def sections():
+    """Each heading of third rank with the text below it."""
+    parts = SECTION.split(PAGE)
+    return [
+        (title, body)
+        for rank, title, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+        if rank == "###"
+    ]
+
+
+def rows():
+    """The messages of the table with the calls that raise them."""
+    return ROW.findall(PAGE)
+
+
+def pattern(message):
+    """A message of the page as a regular expression: … stands for anything."""
+    return re.compile(".*?".join(map(re.escape, message.split("…"))), re.S)
+
+
+class Recorder(doctest.DocTestRunner):
+    """Runs sessions and keeps what they raise and print; whether it is right is checked elsewhere."""
+
+    def __init__(self):
+        super().__init__(verbose=False)
+        self.seen = []
+
+    def report_start(self, out, test, example):
+        pass
+
+    def report_success(self, out, test, example, got):
+        self.seen.append(got)
+
+    def report_failure(self, out, test, example, got):
+        self.seen.append(got)
+
+    def report_unexpected_exception(self, out, test, example, exc_info):
+        self.seen.append(str(exc_info[1]))
+
+
+def run(session, scope):
+    recorder = Recorder()
+    name = f"gotchas {next(SESSIONS)}"  # doctest finds the source of a line by it
+    test = doctest.DocTestParser().get_doctest(session, scope, name, None, 0)
+    for example in test.examples:
+        example.want, example.exc_msg = "", None  # every exception is unexpected, and recorded
+    recorder.run(test, clear_globs=False)
+    scope.update(test.globs)
+    return recorder.seen
+
+
+@pytest.fixture(scope="module")
+def scope():
+    """The names that the sessions of the page leave."""
+    names = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for session in SESSION.findall(PAGE):
+            run(session, names)
+    return names
+
+
+@pytest.mark.parametrize(("heading", "body"), sections(), ids=lambda text: text[:40])
+def test_the_heading_is_what_the_example_raises(heading, body, scope):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seen = [text for session in SESSION.findall(body) for text in run(session, scope)]
+    assert any(pattern(heading).search(text) for text in seen), seen
+
+
+@pytest.mark.parametrize(("message", "code"), rows(), ids=lambda text: text[:40])
+def test_the_message_in_the_table_is_what_its_call_raises(message, code, scope):
+    seen = run(f">>> {code}\n", dict(scope))
+    assert seen and pattern(message).match(seen[-1]), seen
+
+
+def messages():
+    """Every message of an error in the source, with … for what is filled in."""
+    names = set(errors.__all__)
+    for path in sorted(SOURCE.rglob("*.py")):
+        if "torch" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and node.args:
+                function = node.func
+                name = getattr(function, "attr", getattr(function, "id", None))
+                text = written(node.args[0])
+                # A message without a word of its own is put together of others.
+                if name in names and re.search("[a-z]{3}", text or ""):
+                    yield path.relative_to(SOURCE), node.lineno, text
+
+
+def written(node):
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(v.value if isinstance(v, ast.Constant) else "…" for v in node.values)
+    return None
+
+
+def test_every_message_of_the_library_is_on_the_page():
+    known = [pattern(heading) for heading, _ in sections()]
+    known += [pattern(message) for message, _ in rows()]
+    found = list(messages())
+    assert len(found) > 150
+    missing = [
+        f"{path}:{line}: {text}"
+        for path, line, text in found
+        if not text.startswith(INTERNAL) and not any(each.match(text) for each in known)
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_every_class_of_errors_is_on_the_page():
+    kinds = [name for name in errors.__all__ if name not in ("FunctransError", "OptionError")]
+    missing = [name for name in kinds if name not in PAGE]
+    assert not missing, missing
