@@ -25,6 +25,12 @@ class Timing:
     median: float
     samples: int
     calls_per_sample: int
+    quartiles: tuple[float, float]  # half of the samples lie between them
+
+    @property
+    def spread(self) -> float:
+        """The distance of the quartiles, as a part of the median."""
+        return (self.quartiles[1] - self.quartiles[0]) / self.median
 
 
 def measure(
@@ -65,6 +71,7 @@ def measure(
             median=statistics.median(samples[name]),
             samples=len(samples[name]),
             calls_per_sample=calls[name],
+            quartiles=_quartiles(samples[name]),
         )
         for name in names
     }
@@ -76,6 +83,13 @@ def growth_exponent(sizes: list[int], times: list[float]) -> float:
         [math.log(size) for size in sizes], [math.log(seconds) for seconds in times]
     )
     return slope
+
+
+def _quartiles(samples: list[float]) -> tuple[float, float]:
+    if len(samples) < 2:
+        return samples[0], samples[0]
+    low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return low, high
 
 
 def _sample(function: Thunk, calls: int) -> float:
