@@ -8,9 +8,11 @@ function of arrays is run: as it is, or compiled. What is computed belongs in th
 from __future__ import annotations
 
 import importlib
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,9 +68,7 @@ def one_hot_rows(shape: tuple[int, int]) -> list[Any]:
 
 
 class Contestant:
-    name: str  # a key, as in results
-    title: str  # for people
-    package = "numpy"
+    name: str  # its key in `CONTESTANTS`
     xp: Any = np
     loop = staticmethod(plain_loop)
     unrolls = False  # whether loops and recursion become code to compile
@@ -88,7 +88,7 @@ class Contestant:
 
 
 class Functrans(Contestant):
-    name, title, package = "functrans", "functrans eager", "functrans"
+    name = "functrans"
 
     def __init__(self) -> None:
         import functrans
@@ -142,7 +142,7 @@ class Compiled(Functrans):
     def __init__(self, backend: str) -> None:
         super().__init__()
         self.backend = backend
-        self.name, self.title = f"functrans-{backend}", f"functrans jit {backend}"
+        self.name = f"functrans-{backend}"
 
     def loop(self, step: Function, state: Any, xs: Any) -> Any:  # type: ignore[override]
         return self.library.scan(lambda state, x: (step(state, x), None), state, xs)[0]
@@ -153,7 +153,7 @@ class Compiled(Functrans):
 
 
 class Autograd(Contestant):
-    name, title, package = "autograd", "HIPS autograd", "autograd"
+    name = "autograd"
 
     def __init__(self) -> None:
         import autograd
@@ -211,8 +211,6 @@ class Autograd(Contestant):
 class Torch(Contestant):
     """What both contestants from torch share."""
 
-    package = "torch"
-
     def __init__(self) -> None:
         import torch
 
@@ -227,7 +225,7 @@ class Torch(Contestant):
 class TorchBackward(Torch):
     """torch's own engine in C++, and torch.autograd.functional on top of it."""
 
-    name, title = "torch-backward", "torch backward"
+    name = "torch-backward"
 
     def _tracked(self, x: Any) -> list[Any]:
         tracked = leaves(x)
@@ -308,14 +306,14 @@ class TorchBackward(Torch):
 class FunctransTensor(TorchBackward):
     """Our own tensors, by the same calls."""
 
-    name, title, package = "functrans-tensor", "functrans Tensor", "functrans"
+    name = "functrans-tensor"
 
     def __init__(self) -> None:
         self.library = self.xp = importlib.import_module("functrans.torch")
 
 
 class TorchFunc(Torch):
-    name, title = "torch-func", "torch.func"
+    name = "torch-func"
 
     def gradient(self, f: Function, x: Any, *data: Any) -> Thunk:
         return self.thunk(self.library.func.grad(f), x, *data)
@@ -358,7 +356,7 @@ class TorchFunc(Torch):
 class Jax(Functrans):
     """The names are those of functrans; results are waited for."""
 
-    name, title, package = "jax", "JAX eager", "jax"
+    name = "jax"
 
     def __init__(self) -> None:
         import jax
@@ -383,7 +381,7 @@ class Jax(Functrans):
 
 
 class JaxCompiled(Jax):
-    name, title = "jax-jit", "JAX jit"
+    name = "jax-jit"
     unrolls = True
 
     def thunk(self, function: Function, *arguments: Any) -> Thunk:
@@ -393,13 +391,13 @@ class JaxCompiled(Jax):
 class ByHand(Contestant):
     """NumPy without any library; takes part where a problem says how."""
 
-    name, title = "numpy", "NumPy by hand"
+    name = "numpy"
 
 
 class Differences(Contestant):
     """Central differences, one coordinate at a time: the derivative that needs no library."""
 
-    name, title = "differences", "finite differences"
+    name = "differences"
     step = 1e-5
 
     def evaluations(self, kind: str, x: Any) -> int:
@@ -461,26 +459,44 @@ class Differences(Contestant):
         return below, above
 
 
-OURS = ("functrans", "functrans-native", "functrans-numpy", "functrans-tensor")
-PEERS: dict[str, tuple[Callable[[], Contestant], ...]] = {  # by package
-    "autograd": (Autograd,),
-    "jax": (Jax, JaxCompiled),
-    "torch": (TorchBackward, TorchFunc),
+class Entry(NamedTuple):
+    title: str
+    package: str  # that it needs
+    make: Callable[[], Contestant]
+
+
+# In the order in which answers are compared: whoever comes first is the reference.
+CONTESTANTS: dict[str, Entry] = {
+    "numpy": Entry("NumPy by hand", "numpy", ByHand),
+    "autograd": Entry("HIPS autograd", "autograd", Autograd),
+    "jax": Entry("JAX eager", "jax", Jax),
+    "jax-jit": Entry("JAX jit", "jax", JaxCompiled),
+    "torch-backward": Entry("torch backward", "torch", TorchBackward),
+    "torch-func": Entry("torch.func", "torch", TorchFunc),
+    "functrans": Entry("functrans eager", "functrans", Functrans),
+    "functrans-native": Entry("functrans jit native", "llvmlite", partial(Compiled, "native")),
+    "functrans-numpy": Entry("functrans jit numpy", "functrans", partial(Compiled, "numpy")),
+    "functrans-tensor": Entry("functrans Tensor", "functrans", FunctransTensor),
+    "differences": Entry("finite differences", "numpy", Differences),
 }
+PEERS = ("autograd", "jax", "torch")
 
 
-def field(peers: Sequence[str]) -> tuple[list[Any], list[str]]:
-    """Everyone who can take part, the references first, and notes on who cannot."""
-    makers: list[Callable[[], Contestant]] = [ByHand]
-    notes = []
-    for package in peers:
-        if find_spec(package) is None:
-            notes.append(f"{package} is not installed: it takes no part")
-        else:
-            makers += PEERS[package]
-    makers += [Functrans, lambda: Compiled("numpy"), FunctransTensor, Differences]
-    if find_spec("llvmlite") is None:
-        notes.append("llvmlite is not installed: jit native takes no part")
-    else:
-        makers.insert(-2, lambda: Compiled("native"))
-    return [make() for make in makers], notes
+def available(peers: Sequence[str]) -> list[str]:
+    """Everyone who can take part, if these peers may."""
+    return [
+        name
+        for name, entry in CONTESTANTS.items()
+        if (entry.package not in PEERS or entry.package in peers) and find_spec(entry.package)
+    ]
+
+
+def parse_peers(text: str) -> list[str]:
+    """The value of --peers: all, none, or names joined by commas."""
+    if text in ("all", "none"):
+        return list(PEERS) if text == "all" else []
+    peers = text.split(",")
+    for peer in peers:
+        if peer not in PEERS:
+            raise ArgumentTypeError(f"unknown peer {peer!r}; choose from {', '.join(PEERS)}")
+    return peers

@@ -40,6 +40,7 @@ from benchmarks.contestants import (
     TorchFunc,
     agree,
     as_arrays,
+    parse_peers,
 )
 from benchmarks.problems import (
     mlp_gradient_by_hand,
@@ -410,19 +411,6 @@ def report(rows: list[Row], names: list[str], contestants: Sequence[Any]) -> dic
             for row in rows
         ],
     }
-
-
-def parse_peers(text: str) -> list[str]:
-    if text == "all":
-        return list(PEERS_OF_PACKAGE)
-    if text == "none":
-        return []
-    peers = text.split(",")
-    for peer in peers:
-        if peer not in PEERS_OF_PACKAGE:
-            known = ", ".join(PEERS_OF_PACKAGE)
-            raise argparse.ArgumentTypeError(f"unknown peer {peer!r}; choose from {known}")
-    return peers
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import math
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -43,12 +44,15 @@ def measure(
 ) -> dict[str, Timing]:
     """Time each contestant, one sample of each in turn.
 
-    Turns, and an order that rotates from round to round, give every contestant the same share of
-    whatever else the machine does meanwhile. A sample is a batch of calls that takes at least
-    `sample_seconds`. A contestant leaves once it has `min_samples` samples and has used `seconds`.
-    The garbage collector runs before each sample and is off during it, for all alike.
+    Turns, and an order that is shuffled from round to round, give every contestant the same share of
+    whatever else the machine does meanwhile, and of each other's traces. A sample is a batch of calls that
+    takes at least `sample_seconds`. If that is a single call, another one that is not timed goes before it:
+    as in a batch, the function finds memory and caches as it leaves them itself. A contestant leaves once it
+    has `min_samples` samples and has used `seconds`. The garbage collector runs before each sample and is off
+    during it, for all alike.
     """
     names = list(contestants)
+    order = random.Random(0)
     with _collector_off():
         calls = {
             name: _warm_up(contestants[name], sample_seconds, warmup_seconds) for name in names
@@ -57,14 +61,16 @@ def measure(
         spent = dict.fromkeys(names, 0.0)
         running = list(names)
         while running:
+            order.shuffle(running)
             for name in list(running):
                 gc.collect()
+                if calls[name] == 1:
+                    contestants[name]()
                 elapsed = _sample(contestants[name], calls[name])
                 samples[name].append(elapsed / calls[name])
                 spent[name] += elapsed
                 if len(samples[name]) >= min_samples and spent[name] >= seconds:
                     running.remove(name)
-            running = running[1:] + running[:1]
     return {
         name: Timing(
             best=min(samples[name]),

@@ -53,5 +53,6 @@ PROBLEM = Problem(
     ),
     tiny={"l": 3},
     growth="products in the expansion",
+    same_algorithm=False,
     unrolled=True,
 )

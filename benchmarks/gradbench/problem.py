@@ -36,9 +36,8 @@ class Problem:
     growth: str  # what n counts
     tolerance: float = 1e-7  # between two libraries
     coarse: float = 1e-4  # between a library and finite differences
-    unrolled: bool = (
-        False  # whether a compiler meets every operation, so that its time grows as well
-    )
+    same_algorithm: bool = True  # whether `by_hand` does what a derivative of the objective does
+    unrolled: bool = False  # whether a compiler meets every operation, and takes longer for it
 
     def function(self, lib: Any, arguments: tuple[Any, ...]) -> Thunk:
         thunk: Thunk = lib.value(partial(self.objective, lib), *lib.native(arguments))
