@@ -69,7 +69,7 @@ def reporter(bar: bool) -> Callable[[list[str]], Iterator[str]]:
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     names = suite.parts(options.only.split(",") if options.only else None)
-    limit = options.limit or (60.0 if options.quick else 300.0)
+    limit = options.limit or (180.0 if options.quick else 300.0)
     settings = suite.Settings(tuple(options.peers), options.quick, options.threads, limit)
     return {
         "machine": machine.describe(options.threads),

@@ -38,6 +38,10 @@ WEIGHED = (
 )
 
 
+# They compile every operation by itself, or take long to load: not for a quick run.
+SLOW_TO_START = ("jax", "torch-func")
+
+
 @dataclass(frozen=True)
 class Settings:
     peers: tuple[str, ...]
@@ -64,15 +68,25 @@ def run(
     names: list[str], settings: Settings, progress: Callable[[list[str]], Iterator[str]]
 ) -> dict[str, Any]:
     """The results of all these parts."""
-    problems, tables, texts = {}, {}, {}
-    for name in progress(names):
+    found: dict[str, dict[str, Any]] = {"problems": {}, "tables": {}, "texts": {}}
+
+    def run_part(name: str) -> None:
         if name in PROBLEMS:
-            problems[name] = run_problem(name, settings)
+            found["problems"][name] = run_problem(name, settings)
         elif name in TABLES:
-            tables[name] = run_table(name, settings)
+            found["tables"][name] = run_table(name, settings)
         else:
-            texts[name] = run_text(name, settings)
-    return {"problems": problems, "tables": tables, "texts": texts}
+            found["texts"][name] = run_text(name, settings)
+
+    # A quick run judges nothing, so its parts may disturb each other.
+    with ThreadPoolExecutor(os.cpu_count() if settings.quick else 1) as pool:
+        running = {name: pool.submit(run_part, name) for name in names}
+        for name in progress(names):
+            running[name].result()
+    return {
+        kind: {name: parts[name] for name in names if name in parts}
+        for kind, parts in found.items()
+    }
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -85,9 +99,13 @@ def environment(settings: Settings) -> dict[str, str]:
 
 def run_problem(name: str, settings: Settings) -> dict[str, Any]:
     problem = PROBLEMS[name]
-    flags = ["--quick"] if settings.quick else []
+    contestants = available(settings.peers)
+    flags = []
+    if settings.quick:
+        flags.append("--quick")
+        contestants = [lib for lib in contestants if lib not in SLOW_TO_START]
     sizes, error = lines_of(
-        command("worker", name, *available(settings.peers), *flags),
+        command("worker", name, *contestants, *flags),
         environment(settings),
         settings.limit,
     )

@@ -52,7 +52,6 @@ def test_peers_give_the_derivative_by_hand(problem, name, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     lib = CONTESTANTS[name].make()
     if CONTESTANTS[name].package == "jax":
-        monkeypatch.setattr(lib.library.config, "jax_enable_x64", True, raising=False)
         lib.library.config.update("jax_enable_x64", True)
     arguments = problem.data(**problem.tiny)
     found = as_arrays(problem.differentiate(lib, arguments)())

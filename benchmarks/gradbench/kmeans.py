@@ -51,5 +51,5 @@ PROBLEM = Problem(
     ),
     tiny={"k": 3, "n": 40, "d": 2},
     growth="points",
-    coarse=1e-2,  # second differences
+    coarse=2e-2,  # second differences
 )
