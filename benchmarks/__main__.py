@@ -67,15 +67,22 @@ def reporter(bar: bool) -> Callable[[list[str]], Iterator[str]]:
     return with_lines
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
-    names = suite.parts(options.only.split(",") if options.only else None)
+def measure(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
+    """Run these parts, and keep what there is after each, in case that the run is ended."""
     limit = options.limit or (180.0 if options.quick else 300.0)
     settings = suite.Settings(tuple(options.peers), options.quick, options.threads, limit)
-    return {
-        "machine": machine.describe(options.threads),
-        "quick": options.quick,
-        **suite.run(names, settings, reporter(options.progress)),
-    }
+    head = {"machine": machine.describe(options.threads), "quick": options.quick}
+    results: dict[str, Any] = {}
+    for found in suite.run(names, settings, reporter(options.progress)):
+        results = {**head, **found}
+        save(results, options.out)
+    return results
+
+
+def save(results: dict[str, Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(results, indent=1) + "\n"
+    (folder / "results.json").write_text(text, encoding="utf-8")
 
 
 def write(results: dict[str, Any], text: Path, pictures: Path) -> None:
@@ -87,19 +94,18 @@ def write(results: dict[str, Any], text: Path, pictures: Path) -> None:
 
 def main() -> int:
     options = parse()
+    if not charts.is_available():
+        print(charts.ABSENT, file=sys.stderr)
     if options.source:
         results = json.loads(options.source.read_text(encoding="utf-8"))
+        save(results, options.out)
     else:
         try:
-            results = measure(options)
+            names = suite.parts(options.only.split(",") if options.only else None)
         except ValueError as error:
             print(f"python -m benchmarks: {error}", file=sys.stderr)
             return 2
-    if not charts.is_available():
-        print(charts.ABSENT, file=sys.stderr)
-    options.out.mkdir(parents=True, exist_ok=True)
-    target = options.out / "results.json"
-    target.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        results = measure(options, names)
     write(results, options.out / "results.md", options.out / "charts")
     if options.write_docs:
         docs = suite.ROOT / "docs"
@@ -107,7 +113,7 @@ def main() -> int:
     failures = suite.failures(results)
     for failure in failures:
         print(f"ERROR  {failure}", file=sys.stderr)
-    print(f"written: {target.name}, results.md and charts in {options.out}")
+    print(f"written: results.json, results.md and charts in {options.out}")
     return 1 if failures else 0
 
 

@@ -177,6 +177,8 @@ def growth(problems: dict[str, Any]) -> str:
 
 
 def defeats(results: dict[str, Any]) -> str:
+    if results["quick"]:
+        return "## Where we lose\n\nA quick run does not say: its samples are too few."
     lost = figures.losses(results)
     text = (
         "## Where we lose\n\nEvery size and row in which a rival of the same kind was faster than functrans, "

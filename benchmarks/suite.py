@@ -66,8 +66,8 @@ def parts(only: list[str] | None) -> list[str]:
 
 def run(
     names: list[str], settings: Settings, progress: Callable[[list[str]], Iterator[str]]
-) -> dict[str, Any]:
-    """The results of all these parts."""
+) -> Iterator[dict[str, Any]]:
+    """The results of these parts, as far as they are there: again after each of them."""
     found: dict[str, dict[str, Any]] = {"problems": {}, "tables": {}, "texts": {}}
 
     def run_part(name: str) -> None:
@@ -83,10 +83,10 @@ def run(
         running = {name: pool.submit(run_part, name) for name in names}
         for name in progress(names):
             running[name].result()
-    return {
-        kind: {name: parts[name] for name in names if name in parts}
-        for kind, parts in found.items()
-    }
+            yield {
+                kind: {name: parts[name] for name in names if name in parts}
+                for kind, parts in found.items()
+            }
 
 
 def command(module: str, *arguments: str) -> list[str]:

@@ -354,6 +354,20 @@ def test_parts_are_chosen_by_name():
         suite.parts(["gnm"])
 
 
+def test_what_fails_of_our_own_or_is_wrong_fails_the_command():
+    found = results()
+    assert suite.failures(found) == []
+    size = found["problems"]["powers"]["sizes"][0]
+    size["failed"]["functrans"] = "TypeError: no"
+    size["wrong"]["autograd"] = "another derivative than that by hand"
+    found["tables"]["eager"] = {"numbers": {}, "error": "not done after 9 s"}
+    assert suite.failures(found) == [
+        "eager: not done after 9 s",
+        "powers, n = 10: functrans: TypeError: no",
+        "powers, n = 10: autograd: another derivative than that by hand",
+    ]
+
+
 def test_threads_are_the_same_for_all():
     settings = thread_settings(1)
     assert settings["OMP_NUM_THREADS"] == settings["FUNCTRANS_NUM_THREADS"] == "1"
@@ -379,7 +393,18 @@ def test_one_command_writes_everything(tmp_path):
     assert size["wrong"] == size["failed"] == {}
     text = (tmp_path / "results.md").read_text(encoding="utf-8")
     assert "This was a quick run" in text and "## Log-sum-exp" in text
+    assert "A quick run does not say" in text  # where we lose
     assert str(ROOT) not in text
+
+
+def test_a_page_is_written_again_from_results(tmp_path):
+    source = tmp_path / "old.json"
+    source.write_text(json.dumps(results()), encoding="utf-8")
+    command = [sys.executable, "-m", "benchmarks", "--from", str(source), "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr  # a peer that fails is no failure of ours
+    text = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "| powers: time by numbers | 1.50 | 1.50 |" in text
 
 
 def test_an_unknown_part_is_an_error_that_lists_the_parts(tmp_path):
