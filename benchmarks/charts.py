@@ -38,6 +38,7 @@ def draw(results: dict[str, Any], folder: Path) -> dict[str, Path]:
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "functrans"  # the same picture has the same file
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text as text, which is smaller than its shapes
     drawn = {}
     for name, problem in results["problems"].items():
         if sum(size["n"] is not None for size in problem["sizes"]) >= 2:
@@ -71,5 +72,7 @@ def draw_problem(problem: dict[str, Any], path: Path) -> None:
         panel.grid(True, which="major", alpha=0.3)
         if panel.lines:
             panel.legend(fontsize=7)
+        else:
+            panel.set_axis_off()  # not measured
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)

@@ -49,26 +49,27 @@ def clocked(thunk: Thunk) -> tuple[float, Any]:
 
 
 class Forecast:
-    """How long a contestant will take, from what it took for the last size."""
+    """How long a contestant will take, from what it took for smaller sizes."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.seen: dict[str, tuple[float, float, float]] = {}  # work, first call, call
+        self.seen: dict[str, list[tuple[float, float, float]]] = {}  # (work, first call, call)
 
     def remember(self, name: str, size: Size, first: float, call: float) -> None:
-        self.seen[name] = (size.work, first, call)
+        self.seen.setdefault(name, []).append((size.work, first, call))
 
     def too_long(self, lib: Any, size: Size, limits: Limits) -> str | None:
         """Why it takes no part, or None."""
         if lib.name not in self.seen:
             return None
-        work, first, call = self.seen[lib.name]
-        call *= size.work / work
+        # In proportion to the work, which is too much where overhead was most of it: so the least.
+        call = min(call * size.work / work for work, _, call in self.seen[lib.name])
+        work, first, _ = self.seen[lib.name][-1]
         if self.problem.unrolled and lib.unrolls:
             # Compilers take somewhat more than linear time in straight-line code.
             first *= (size.work / work) ** 1.2
         if call > limits.call:
-            return f"a call would take about {call:.0f} s"
+            return f"a call would take about {call:.1f} s"
         if first + call > limits.first:
             return f"the first call would take about {first:.0f} s"
         return None
@@ -120,7 +121,7 @@ def prepare(
             evaluation, value = clocked(function)
             predicted = evaluation * lib.evaluations(problem.kind, arguments[0])
             if predicted > limits.call:
-                row.skipped[lib.name] = f"a call would take about {predicted:.0f} s"
+                row.skipped[lib.name] = f"a call would take about {predicted:.1f} s"
                 continue
             derivative = problem.differentiate(lib, arguments)
             row.first[lib.name], answer = clocked(derivative)
@@ -130,7 +131,7 @@ def prepare(
             continue
         forecast.remember(lib.name, size, row.first[lib.name], call)
         if call > 2 * limits.call:
-            row.skipped[lib.name] = f"a call takes {call:.0f} s"
+            row.skipped[lib.name] = f"a call takes {call:.1f} s"
             continue
         found_value, found = as_arrays(value), as_arrays(answer)
         if expected_value is None:

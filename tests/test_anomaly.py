@@ -411,3 +411,37 @@ def test_other_threads_are_not_looked_at():
 def test_it_is_a_public_name():
     assert functrans.detect_anomaly is detect_anomaly
     assert issubclass(AnomalyError, functrans.errors.FunctransError)
+
+
+def growing(a):
+    def step(x):
+        y = np.exp(x)
+        return a * y + 1.0
+
+    return step
+
+
+@pytest.mark.parametrize(
+    "transform", [grad, jacfwd, jit, lambda f: jit(grad(f)), lambda f: lambda a: vmap(f)(a[None])]
+)
+def test_a_fixed_point_that_diverges_names_the_line_of_the_iteration(transform):
+    message = message_of(transform(lambda a: functrans.fixed_point(growing(a), 3.0)), np.float64(2))
+    assert message.startswith("exp made an inf, forward, at ")
+    assert line_of(growing(1.0), "np.exp(x)") in message
+    assert "a search" in message
+
+
+def test_a_fixed_point_that_converges_is_let_through():
+    kepler = lambda e: functrans.fixed_point(lambda x: 1.0 + e * np.sin(x), 0.0)
+    with detect_anomaly():
+        found = grad(kepler)(0.5)
+    assert found == grad(kepler)(0.5)
+
+
+def test_a_path_that_ends_is_named():
+    def path(a):
+        return functrans.odeint(lambda y, t: a * y**2, 1.0, np.array([0.0, 2.0]))[-1]
+
+    message = message_of(grad(path), 1.0)
+    assert message.startswith("odeint of <lambda> made a nan, forward, at ")
+    assert line_of(path, "odeint") in message

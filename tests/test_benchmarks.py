@@ -179,7 +179,11 @@ def test_what_would_take_too_long_is_skipped_and_named():
     forecast.remember("functrans", small, first=0.01, call=0.01)
     forecast.remember("functrans-numpy", small, first=0.5, call=1e-6)
     assert forecast.too_long(make("functrans"), small, FULL) is None
-    assert forecast.too_long(make("functrans"), large, FULL) == "a call would take about 17 s"
+    assert forecast.too_long(make("functrans"), large, FULL) == "a call would take about 17.3 s"
+    forecast.remember(
+        "functrans", problem.sizes[1], first=0.01, call=1e-3
+    )  # the first had overhead
+    assert forecast.too_long(make("functrans"), large, FULL) is None
     # The whole expansion is compiled, so its compilation grows, too.
     compiled = forecast.too_long(make("functrans-numpy"), large, FULL)
     assert compiled.startswith("the first call would take about")

@@ -74,7 +74,7 @@ def test_there_are_error_classes_to_check():
 @pytest.mark.parametrize("cls", every_error_class(), ids=lambda cls: cls.__name__)
 def test_every_error_is_a_builtin_error_too(cls):
     builtins = (TypeError, ValueError, RuntimeError, NameError, NotImplementedError)
-    builtins += (FloatingPointError, AssertionError)
+    builtins += (FloatingPointError, AssertionError, ImportError)
     assert issubclass(cls, builtins)
     assert cls.__doc__
 
@@ -95,6 +95,18 @@ def test_grad_refuses_an_output_that_is_an_array(transform):
         r"shape \(3,\)",
         rf"`doubled` \({HERE}",
         r"np\.sum.*jacrev",
+    )
+
+
+def test_a_function_of_a_notebook_is_found_in_its_cell():
+    # Jupyter gives a cell the name of a file that is a number.
+    source = "def residuals(x):\n    return x * x"
+    namespace = {}
+    exec(compile(source, "/tmp/ipykernel_123/771424586.py", "exec"), namespace)
+    raised(
+        TypeError,
+        lambda: grad(namespace["residuals"])(THREE),
+        r"`residuals` \(notebook cell, line 1\)",
     )
 
 

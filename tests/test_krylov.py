@@ -258,6 +258,28 @@ def test_breakdowns_are_reported():
         assert info > 0 and len(messages) == 1
 
 
+@pytest.mark.parametrize("solve", [*METHODS, ft.linear_solve])
+def test_functions_that_add_a_constant_are_refused(solve):
+    matrix, b = system(3, definite=True)
+    more = (lambda matvec, b: np.linalg.solve(matrix, b),) if solve is ft.linear_solve else ()
+    solution = lambda b, c: solve(lambda x: matrix @ x + c, b, *more)
+    match = "is not linear: it maps zeros to values up to 2.*leave c out"
+    for transform in (
+        lambda f: f,
+        ft.jacrev,
+        ft.jacfwd,
+        lambda f: lambda b, c: ft.vmap(f, (0, None))(b[None], c),
+    ):
+        with pytest.raises(errors.LinearityError, match=match):
+            transform(solution)(b, 2.0)
+    with pytest.raises(errors.LinearityError, match=match):
+        ft.jit(lambda b: solution(b, 2.0))(b)
+    solution(b, 0.0)
+    if solve is not ft.linear_solve:
+        with pytest.raises(errors.LinearityError, match=match):
+            solve(matrix, b, M=lambda x: x + 2.0)
+
+
 def test_arguments_of_another_kind_are_refused():
     matrix, b = system()
     with pytest.raises(

@@ -314,8 +314,9 @@ def test_graphs_are_transformed_like_the_function_they_were_made_from(case, data
     expected = gradient(*reals)
     graph = ft.make_graph(loss)(*reals)
     assert_trees_close(ft.grad(graph, all_of(reals))(*reals), expected, rtol=1e-9, atol=1e-11)
-    batched = tuple(np.stack([x, x]) for x in reals)
-    in_lanes = tuple(np.stack([g, g]) for g in expected)
+    others = case.of_reals(case.sample(rng, shapes))[1]  # with the constants of the first
+    batched = tuple(map(np.stack, zip(reals, others, strict=True)))
+    in_lanes = tuple(map(np.stack, zip(expected, gradient(*others), strict=True)))
     assert_trees_close(
         ft.vmap(ft.grad(graph, all_of(reals)))(*batched), in_lanes, rtol=1e-9, atol=1e-11
     )

@@ -694,7 +694,7 @@ import numpy as np
 import functrans as ft
 from functrans.compiler.native.threads import thread_count
 code = ft.jit(np.tanh, backend="native").trace(np.ones(2_000_000)).code
-print(thread_count(), "pthread_create" in code)
+print(thread_count(), "ft_run" in code)
 """
 
 

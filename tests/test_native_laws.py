@@ -371,5 +371,5 @@ def test_long_arrays_on_threads_give_the_values_of_one_thread(monkeypatch):
             monkeypatch.setattr("functrans.compiler.native.threads.thread_count", lambda n=count: n)
             compiled = native(function)
             found = compiled(*args)
-            assert ("pthread_create" in compiled.trace(*args).code) == (count > 1)
+            assert ("ft_run" in compiled.trace(*args).code) == (count > 1)
             assert_trees_close(found, function(*args), rtol=1e-10, atol=1e-11, dtypes=True)

@@ -291,6 +291,29 @@ def test_paths_that_end_are_reported():
     assert np.isnan(out[1]) and len(messages) == 1
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("method", [{"method": "dopri5"}, {"method": "rk4", "hmax": 0.01}])
+def test_what_a_path_reached_before_it_ended_has_derivatives(method):
+    times = np.array([0.0, 0.25, 0.5, 2.0, 3.0])
+
+    def row(k):  # y = 1 / (1 - a t): dy/da = t y², d²y/da² = 2 t² y³, dy/dt = a y²
+        return lambda a, t=times: odeint(lambda y, t: a * y**2, 1.0, t, **method)[k]
+
+    for transform in (lambda f: f, ft.jit):
+        for first in (ft.grad, ft.jacfwd):
+            np.testing.assert_allclose(transform(first(row(2)))(1.0), 2.0, rtol=1e-6)
+        np.testing.assert_allclose(transform(ft.grad(ft.grad(row(2))))(1.0), 4.0, rtol=1e-6)
+    short = lambda a: odeint(lambda y, t: a * y**2, 1.0, times[:3], **method)[2]  # does not end
+    np.testing.assert_allclose(ft.grad(row(2))(1.0), ft.grad(short)(1.0), rtol=1e-6)
+    lanes = np.array([1.0, 0.1])  # one of them ends
+    expected = 0.5 / (1 - 0.5 * lanes) ** 2
+    np.testing.assert_allclose(ft.vmap(ft.grad(row(2)))(lanes), expected, rtol=1e-6)
+    by_times = ft.grad(row(2), 1)(1.0, times)
+    np.testing.assert_allclose(by_times, [-4, 0, 4, 0, 0], atol=1e-6)
+    # What it did not reach has none.
+    assert np.isnan(ft.grad(row(3))(1.0)) and np.isnan(ft.grad(row(3), 1)(1.0, times)[3])
+
+
 def test_arguments_of_another_kind_are_refused():
     slope = lambda y, t: -y
     refused = {

@@ -725,3 +725,58 @@ def test_a_change_of_one_entry_of_a_large_plain_array_is_noticed():
 def test_a_loop_whose_body_returns_no_array_says_so(result):
     with pytest.raises(errors.InputTypeError, match="scan: a y is a value of type"):
         ft.scan(lambda carry, x: (carry, result), 1.0, np.ones(3))
+
+
+@pytest.mark.filterwarnings("ignore:(divide by zero|invalid value):RuntimeWarning")
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        (lambda x: x**0.5, (0.0,)),
+        (lambda x: abs(x) ** 0.5, (0.0,)),
+        (lambda x, y: x**y, (0.0, 0.5)),
+        (lambda x, y: x / y, (np.float64(1.0), 0.0)),
+        (ft.grad(lambda x: x**1.5), (0.0,)),
+        (lambda x: (x - 1.0) ** 0.5, (0.0,)),
+    ],
+)
+def test_singular_derivatives_of_python_numbers_are_numpys_in_graphs(f, args):
+    strong = ft.grad(f)(*map(np.float64, args))
+    assert not np.isfinite(strong)
+    for found in (
+        ft.jit(ft.grad(f))(*args),
+        ft.make_graph(ft.grad(f))(*args)(*args),
+        ft.jit(lambda *xs: ft.jvp(lambda x: f(x, *xs[1:]), xs[:1], (1.0,))[1])(*args),
+    ):
+        np.testing.assert_array_equal(found, strong)
+
+
+def test_a_complex_power_of_a_python_number_is_named_by_jit():
+    with pytest.raises(errors.GraphError, match=r"traced for real numbers.*\n?.*np\.float64\(x\)"):
+        ft.jit(lambda x: (x - 1.0) ** 0.5 * 2.0 + x * x)(0.0)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x, i: x[i],
+        lambda x, i: x[i, 0],
+        lambda x, i: x[i, i],
+        lambda x, i: x[0, i],
+        lambda x, i: x[:, i],
+        lambda x, i: np.take(x, i, axis=1),
+    ],
+)
+def test_python_ints_are_indices_in_graphs(read):
+    x = np.arange(6.0).reshape(2, 3)
+    loss = lambda x, i: np.sum(read(x, i) ** 2)
+    expected = ft.grad(loss)(x, 1)
+    for found in (
+        ft.jit(ft.grad(loss))(x, 1),
+        ft.make_graph(ft.grad(loss))(x, 1)(x, 1),
+        ft.jit(ft.grad(lambda x, i: ft.cond(i > 0, lambda: loss(x, i), lambda: 0.0)))(x, 1),
+        # The directional derivative along x of a sum of squares is twice that sum.
+        ft.jit(ft.grad(lambda x, i: ft.jvp(lambda x: loss(x, i), (x,), (x,))[1] / 2))(x, 1),
+    ):
+        np.testing.assert_allclose(found, expected)
+    mapped = ft.jit(ft.vmap(ft.grad(loss), (None, 0)))(x, np.array([1, 0]))
+    np.testing.assert_allclose(mapped, [expected, ft.grad(loss)(x, 0)])

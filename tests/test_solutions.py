@@ -519,8 +519,22 @@ def test_a_linear_solution_that_is_none_is_reported():
 
 
 def test_a_singular_jacobian_is_an_error():
-    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
-        ft.grad(lambda a: custom_root(lambda x: (x - a) ** 2, 1.0, lambda f, x: 2.0))(2.0)
+    def double_root(a):
+        return custom_root(lambda x: (x - a) ** 2, 1.0, lambda f, x: 2.0)
+
+    derivatives = (
+        lambda: ft.grad(double_root)(2.0),
+        lambda: ft.jacfwd(double_root)(2.0),
+        lambda: ft.jit(ft.grad(double_root))(2.0),
+        lambda: ft.vmap(ft.grad(double_root))(np.array([2.0, 2.0])),
+    )
+    for derivative in derivatives:
+        with pytest.raises(
+            errors.SingularError, match=r"custom_root: the Jacobian of `<lambda>`.*gmres"
+        ):
+            derivative()
+    with pytest.raises(np.linalg.LinAlgError):
+        derivatives[0]()
 
 
 # What is refused.
@@ -618,10 +632,18 @@ def test_reverse_mode_of_a_root_needs_the_rules_of_reverse_mode_only():
     def root(a):
         return custom_root(lambda x: square(x) - a, 1.0, heron)
 
+    def root_by_products(a):
+        solve = lambda matvec, b: b / matvec(np.ones_like(b))
+        return custom_root(lambda x: square(x) - a, 1.0, heron, tangent_solve=solve)
+
+    # The way to J by forward mode is reverse mode twice.
+    np.testing.assert_allclose(ft.jacfwd(root)(2.0), 0.5 * 2**-0.5, rtol=1e-9)
+    np.testing.assert_allclose(ft.jacfwd(root_by_products)(2.0), 0.5 * 2**-0.5, rtol=1e-9)
+
     def limit(a):  # x = x - (x² - a)/4
         return fixed_point(lambda x: x - (square(x) - a) / 4, 1.0)
 
-    for solution in (root, limit):
+    for solution in (root, root_by_products, limit):
         for transform in (lambda f: f, ft.jit):
             first = transform(ft.grad(solution))
             second = transform(ft.grad(ft.grad(solution)))

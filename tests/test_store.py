@@ -216,8 +216,8 @@ def test_deep_containers_do_not_crash():
 
 
 def test_another_version_says_so():
-    with pytest.raises(GraphError, match="version 2"):
-        ft.load_graph(changed(lambda d: d.update(version=2)))
+    with pytest.raises(GraphError, match="version 3"):
+        ft.load_graph(changed(lambda d: d.update(version=3)))
 
 
 def test_pickles_in_the_constants_are_refused():

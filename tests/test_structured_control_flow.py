@@ -570,6 +570,113 @@ def test_errors_of_branches_print_both_sides():
         ft.vmap(lambda x: ft.cond(x > 0, lambda: x, lambda: (x, x)))(np.array([1.0, -1.0]))
 
 
+@pytest.mark.parametrize(
+    "transform", [lambda f: f, ft.grad, lambda f: lambda x: ft.jvp(f, (x,), (1.0,))]
+)
+def test_branches_are_compared_where_python_runs_one_of_them(transform):
+    calls = (
+        lambda x: ft.cond(x > 0, lambda x: x, lambda x: (x, x), x),
+        lambda x: ft.cond(x < 0, lambda: np.ones(2), lambda: x),
+        lambda x: ft.cond(True, lambda x: x, lambda x: np.greater(x, 0), x),
+        lambda x: ft.switch(1, [lambda x: x, lambda x: x, lambda x: {"y": x}], x),
+        lambda x: ft.switch(np.int64(0), [ft.jit(lambda x: x), ft.jit(lambda x: (x,))], x),
+    )
+    sides = (
+        (r"false_fn.*returns \(float64\[\], float64\[\]\)", r"true_fn.*returns float64\[\]"),
+        (r"false_fn.*returns float64\[\]", r"true_fn.*returns float64\[2\]"),
+        (r"false_fn.*returns bool\[\]", r"true_fn.*returns float64\[\]"),
+        (r"branch 0.*returns float64\[\]", r"branch 2.*returns {'y': float64\[\]}"),
+        (r"branch 0.*returns float64\[\]", r"branch 1.*returns \(float64\[\],\)"),
+    )
+    for call, patterns in zip(calls, sides, strict=True):
+        for _ in range(2):  # the second time, too
+            with raises(ft.errors.BranchError, *patterns):
+                transform(call)(1.0)
+
+
+def test_branches_are_compared_again_for_operands_of_another_kind():
+    def first(x):
+        return ft.cond(True, lambda x: x[:3], lambda x: 2 * x, x)
+
+    first(np.ones(3))
+    with raises(ft.errors.BranchError, r"float64\[4\]", r"float64\[3\]"):
+        first(np.ones(4))
+    with raises(ft.errors.BranchError, r"float32\[2\]", r"float64\[2\]"):
+        ft.cond(True, lambda x: x, lambda x: x.astype(np.float32), np.ones(2))
+
+
+def test_branches_that_cannot_be_compared_are_not():
+    calls = []
+
+    def factorial(n):
+        return ft.cond(n > 0, lambda n: n * factorial(n - 1), lambda n: 1, n)
+
+    def noted(x):
+        calls.append(x)
+        return x
+
+    assert ft.cond(True, lambda x: x, lambda x: 1 / 0, 2.0) == 2.0
+    assert ft.cond(True, lambda x: x, lambda x: (x, x) if x > 0 else x, 2.0) == 2.0
+    assert ft.cond(True, lambda: "text", lambda: 1.0) == "text"
+    assert ft.cond(False, np.sin, lambda name: name, "text") == "text"
+    assert ft.cond(np.True_, lambda x: x, lambda x: 0, 2.0) == 2.0  # Python's 0 adapts
+    assert factorial(5) == 120
+    single = np.ones(2, np.float32)
+    slope = ft.grad(lambda w: ft.cond(w > 0, lambda x: np.sum(w * x), lambda x: x[0], single))(2.0)
+    assert slope == 2.0
+    # Lanes do not part, and graphs have no equation, for a branch that is not taken.
+    several = lambda w: ft.cond(True, lambda: w, lambda: w if w > 0 else (w, w))
+    np.testing.assert_array_equal(ft.vmap(several)(np.array([1.0, -1.0])), [1.0, -1.0])
+    graph = ft.make_graph(lambda w: ft.cond(True, lambda: w, lambda: np.log(w)))(1.0)
+    assert not graph.equations
+    for _ in range(5):
+        ft.cond(True, lambda x: x, noted, 1.0)
+    assert len(calls) == 1  # written down once
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("transform", [lambda f: f, ft.jit])
+def test_a_branch_is_not_run_for_what_it_closes_over_alone(transform):
+    seen = []
+
+    def root(x):  # at 0, the derivative of the root would be 0 * inf
+        return ft.cond(x > 0, lambda: np.sqrt(x), lambda: ft.tap(0.5 * x, seen.append, str))
+
+    assert float(transform(ft.grad(root))(0.0)) == 0.5
+    assert float(transform(ft.grad(root))(4.0)) == 0.25
+    assert set(map(float, seen)) <= {0.0}
+    lanes = np.array([4.0, 0.0, 9.0])
+    for gradient in (ft.vmap(ft.grad(root)), ft.grad(lambda x: np.sum(ft.vmap(root)(x)))):
+        np.testing.assert_allclose(transform(gradient)(lanes), [0.25, 0.5, 1 / 6])
+    curvature = transform(ft.vmap(ft.grad(ft.grad(root))))(lanes)
+    np.testing.assert_allclose(curvature, [-(4**-1.5) / 4, 0.0, -(9**-1.5) / 4])
+    positive = lambda x: ft.pure_callback(lambda x: float(x) ** 0.5, ft.ArraySpec((), float), x)
+    chosen = ft.vmap(lambda x: ft.cond(x >= 0, lambda: positive(x), lambda: -1.0))
+    np.testing.assert_allclose(transform(chosen)(np.array([4.0, -4.0])), [2.0, -1.0])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("transform", [lambda f: f, ft.jit])
+def test_a_loop_without_steps_does_nothing_to_what_its_body_closes_over(transform):
+    def f(x, n):  # x + n sqrt(x), whose root has no derivative at 0
+        return ft.fori_loop(0, n, lambda i, y: y + np.sqrt(x), x)
+
+    for first in (ft.grad, ft.jacfwd):
+        assert float(transform(first(f))(0.0, 0)) == 1.0
+        found = transform(ft.vmap(first(f)))(np.array([0.0, 4.0]), np.array([0, 2]))
+        np.testing.assert_allclose(found, [1.0, 1.5])
+    second = transform(ft.vmap(ft.grad(ft.grad(f))))(np.array([0.0, 4.0]), np.array([0, 2]))
+    np.testing.assert_allclose(second, [0.0, -2 * 4**-1.5 / 4])
+
+
+def test_a_branch_may_look_at_known_values_that_it_closes_over():
+    def f(p, x):  # x is known, and p is not
+        return ft.grad(lambda w: ft.cond(p > 0, lambda: w * w if w > 0 else w, lambda: w))(x)
+
+    gradient = ft.make_graph(lambda p: f(p, 3.0))(1.0)
+    assert float(gradient(1.0)) == 6.0 and float(gradient(-1.0)) == 1.0
+
+
 def test_other_errors():
     with raises(ft.errors.InputTypeError, "one number"):
         ft.cond(np.ones(2) > 0, np.sin, np.cos, 1.0)

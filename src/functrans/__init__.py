@@ -38,6 +38,7 @@ from functrans.tree import ravel_pytree
 
 if TYPE_CHECKING:
     from functrans import checkpoint_policies as checkpoint_policies
+    from functrans import plot as plot
     from functrans import random as random
     from functrans import testing as testing
     from functrans.compiler.jit import jit as jit
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from functrans.compiler.storage import load_graph as load_graph
     from functrans.debugging.anomaly import detect_anomaly as detect_anomaly
     from functrans.debugging.profiling import profile as profile
+    from functrans.drawing.steps import trace_steps as trace_steps
     from functrans.testing.derivatives import check_derivatives as check_derivatives
     from functrans.transforms.associative import associative_scan as associative_scan
     from functrans.transforms.branching import cond as cond
@@ -104,12 +106,13 @@ _LATER = {
     "source": "compiler.source",
     "switch": "transforms.branching",
     "tap": "transforms.callbacks",
+    "trace_steps": "drawing.steps",
     "while_loop": "transforms.loops",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("checkpoint_policies", "random", "testing"):
+    if name in ("checkpoint_policies", "plot", "random", "testing"):
         return import_module(f"functrans.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -157,6 +160,7 @@ __all__ = [
     "map",
     "numpy",
     "odeint",
+    "plot",
     "pmax",
     "pmean",
     "pmin",
@@ -171,6 +175,7 @@ __all__ = [
     "switch",
     "tap",
     "testing",
+    "trace_steps",
     "tree",
     "value_and_grad",
     "vjp",

@@ -17,7 +17,7 @@ import numpy as np
 
 from functrans.compiler.vocabulary import is_numpys
 from functrans.core import errors
-from functrans.core.primitive import Primitive
+from functrans.core.primitive import HigherOrder, Primitive
 
 
 class Helpers:
@@ -31,6 +31,11 @@ class Helpers:
     def add(self, primitive: Primitive) -> str:
         """Define a function that evaluates the primitive, and give its name."""
         impl = primitive.impl
+        if isinstance(primitive, HigherOrder):
+            raise errors.MissingRuleError(
+                f"the operation {primitive.name} cannot be written as plain NumPy source, because it "
+                "holds functions. Use functrans.jit to compile it, or Python's own loops and branches."
+            )
         if not isinstance(impl, FunctionType) or impl.__name__ == "<lambda>":
             raise errors.MissingRuleError(
                 f"the operation {primitive.name} cannot be written as plain NumPy source."

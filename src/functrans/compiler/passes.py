@@ -295,8 +295,9 @@ def simplify(graph: Graph) -> Graph:
     """Identities that hold for every number, -0.0, infinities and nan included. Exact.
 
     x * 1, x / 1, x ** 1, x - 0, x + -0.0, +x, -(-x) are x; x * -1 is -x; x + x is 2 * x;
-    a + (-b) is a - b; for integers x + 0 too. Copies, changes to the same dtype, real parts and
-    conjugates of real numbers are what they are of. (x + 0.0 is not x: it turns -0.0 into 0.0.)
+    a + (-b) is a - b; a * (-b) is -(a * b), and so for quotients; for integers x + 0 is x, too. Copies,
+    changes to the same dtype, real parts and conjugates of real numbers are what they are of. (x + 0.0 is
+    not x: it turns -0.0 into 0.0.)
     """
     return Rewriter(graph).run(_simpler)
 
@@ -338,6 +339,14 @@ def _simpler_arithmetic(
             return walk.emit(ew.negative, x)
         if _is(a, -1) and y.spec == spec and spec.dtype.kind in "if":
             return walk.emit(ew.negative, y)
+    if primitive in (ew.multiply, ew.divide) and spec.dtype.kind == "f":
+        for operand in (x, y):
+            negated = walk.made_by(operand, ew.negative)
+            # Outside, the sign may meet another one; it costs as much there if all have one shape.
+            if negated is not None and operand.spec == spec and walk.uses[operand] < 2:
+                inner = negated.inputs[0]
+                pair = (inner, y) if operand is x else (x, inner)
+                return walk.emit(ew.negative, walk.emit(primitive, *pair))
     if primitive is ew.add:
         if fits and _is_neutral(b, spec):
             return x

@@ -221,4 +221,4 @@ def _broken(line: str) -> list[str]:
     code, mark, comment = line.partition("  # ")
     if mark and (len(line) + 4 > _LINE or "\n" in code):
         return [f"    # {comment}", *(f"    {each}" for each in code.split("\n"))]
-    return [f"    {line}"]
+    return [f"    {line}" if line else ""]

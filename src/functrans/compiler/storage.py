@@ -23,11 +23,13 @@ from functrans.core.primitive import Elementwise, Primitive
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
 from functrans.ops.indexing import ARRAY
+from functrans.transforms.procedures import Procedure
 
 FORMAT = "functrans graph"
-VERSION = 1
+VERSION = 2
 _STRUCTURE, _CONSTANTS = "graph.json", "constants.npz"
 _MOST_JSON = 1 << 28
+_PROCEDURE = "procedure"
 
 
 def save_graph(graph: Graph, path: str | os.PathLike[str] | io.IOBase) -> None:
@@ -94,7 +96,7 @@ def _read(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
                 f"functrans reads version {VERSION}. Use the functrans that wrote it, or a newer one."
             )
         # The sizes that the description promises bound what is unpacked.
-        promised = sum(_size(entry["spec"]) + 1024 for entry in document["constants"])
+        promised = sum(_size(entry["spec"]) + 1024 for entry in _all_constants(document))
         if archive.getinfo(_CONSTANTS).file_size > promised + 65536:
             raise ValueError("the constants are larger than described")
         held = io.BytesIO(archive.read(_CONSTANTS))
@@ -108,6 +110,24 @@ def _read(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return document, arrays
 
 
+def _all_constants(document: dict[str, Any]) -> list[Any]:
+    """The constants of a graph and of those in its parameters."""
+    found = list(document["constants"])
+
+    def search(value: Any) -> None:
+        if isinstance(value, list):
+            if value[:1] == [_PROCEDURE]:
+                found.extend(_all_constants(value[1]))
+            else:
+                for each in value:
+                    search(each)
+
+    for entry in document["equations"]:
+        for value in entry["params"].values():
+            search(value)
+    return found
+
+
 def _size(spec: Any) -> int:
     found = _spec_in(spec)
     return found.size * found.dtype.itemsize
@@ -116,28 +136,35 @@ def _size(spec: Any) -> int:
 # A graph, without its containers, as JSON and arrays.
 
 
-def describe(graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The graph as JSON and arrays; the structures of arguments and results are left out."""
+def describe(
+    graph: Graph, arrays: dict[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The graph as JSON and arrays; the structures of arguments and results are left out.
+
+    The arrays of graphs in its parameters are put with its own.
+    """
+    arrays = {} if arrays is None else arrays
     numbers: dict[Variable, int] = {}
 
     def number(variable: Variable) -> int:
         return numbers.setdefault(variable, len(numbers))
 
     inputs = [{"variable": number(v), "spec": _spec_out(v.spec)} for v in graph.inputs]
-    constants, arrays = [], {}
+    constants = []
     for variable, value in graph.constants.items():
         if isinstance(value, Tracer):
             raise errors.GraphError(
                 "a graph that uses a value traced by another transform cannot be stored. Store it "
                 "after the transform has ended."
             )
-        name = f"c{number(variable)}"
+        name = f"c{len(arrays)}"
         arrays[name] = np.asarray(value)
         if arrays[name].dtype.kind not in "biufc":
             raise errors.GraphError(f"a constant of dtype {arrays[name].dtype} cannot be stored.")
         constants.append(
             {
                 "variable": number(variable),
+                "name": name,
                 "spec": _spec_out(variable.spec),
                 "array": isinstance(value, np.ndarray),
             }
@@ -154,7 +181,9 @@ def describe(graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
             {
                 "primitive": word,
                 "inputs": [number(v) for v in equation.inputs],
-                "params": {key: _value_out(value) for key, value in equation.params.items()},
+                "params": {
+                    key: _value_out(value, arrays) for key, value in equation.params.items()
+                },
                 "outputs": [
                     {"variable": number(v), "spec": _spec_out(v.spec)} for v in equation.outputs
                 ],
@@ -187,7 +216,7 @@ def restore(document: dict[str, Any], arrays: dict[str, Any]) -> Graph:
     constants = {}
     for entry in document["constants"]:
         variable = define(entry)
-        held = _constant(arrays[f"c{entry['variable']}"], variable.spec)
+        held = _constant(arrays[entry["name"]], variable.spec)
         constants[variable] = held if entry["array"] or variable.spec.weak else held[()]
     equations = []
     for entry in document["equations"]:
@@ -195,7 +224,7 @@ def restore(document: dict[str, Any], arrays: dict[str, Any]) -> Graph:
         if primitive is None:
             raise ValueError(f"there is no operation {entry['primitive']!r}")
         given = tuple(variables[number] for number in entry["inputs"])
-        params = {str(key): _value_in(value) for key, value in entry["params"].items()}
+        params = {str(key): _value_in(value, arrays) for key, value in entry["params"].items()}
         _check_call(primitive, given, params)
         results = tuple(define(each) for each in entry["outputs"])
         equations.append(Equation(primitive, given, params, results))
@@ -244,7 +273,7 @@ def _dtype_in(name: Any) -> np.dtype[Any]:
 # Parameters: numbers, strings and None as they are, everything else as [kind, ...].
 
 
-def _value_out(value: Any) -> Any:
+def _value_out(value: Any, arrays: dict[str, Any]) -> Any:
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is float:
@@ -252,23 +281,33 @@ def _value_out(value: Any) -> Any:
     if type(value) is complex:
         return ["complex", value.real.hex(), value.imag.hex()]
     if isinstance(value, np.generic):
-        return ["scalar", value.dtype.str, _value_out(value.item())]
+        return ["scalar", value.dtype.str, _value_out(value.item(), arrays)]
     if isinstance(value, (tuple, list)):
-        return [type(value).__name__, *map(_value_out, value)]
+        return [type(value).__name__, *(_value_out(each, arrays) for each in value)]
     if isinstance(value, slice):
-        return ["slice", *map(_value_out, (value.start, value.stop, value.step))]
+        return [
+            "slice",
+            *(_value_out(each, arrays) for each in (value.start, value.stop, value.step)),
+        ]
     if isinstance(value, np.dtype):
         return ["dtype", value.str]
     if isinstance(value, np.ndarray):
-        return ["array", value.dtype.str, list(value.shape), _value_out(value.reshape(-1).tolist())]
+        return [
+            "array",
+            value.dtype.str,
+            list(value.shape),
+            _value_out(value.reshape(-1).tolist(), arrays),
+        ]
     if value is Ellipsis:
         return ["ellipsis"]
     if value is ARRAY:
         return ["place"]
+    if isinstance(value, Procedure):
+        return [_PROCEDURE, describe(value.graph, arrays)[0]]
     raise errors.GraphError(f"a parameter of type {type(value).__name__} cannot be stored.")
 
 
-def _value_in(value: Any) -> Any:
+def _value_in(value: Any, arrays: dict[str, Any]) -> Any:
     if value is None or type(value) in (bool, int, str):
         return value
     kind, *rest = value
@@ -277,22 +316,26 @@ def _value_in(value: Any) -> Any:
     if kind == "complex":
         return complex(float.fromhex(rest[0]), float.fromhex(rest[1]))
     if kind == "scalar":
-        return _dtype_in(rest[0]).type(_value_in(rest[1]))
+        return _dtype_in(rest[0]).type(_value_in(rest[1], arrays))
     if kind == "tuple":
-        return tuple(map(_value_in, rest))
+        return tuple(_value_in(each, arrays) for each in rest)
     if kind == "list":
-        return list(map(_value_in, rest))
+        return [_value_in(each, arrays) for each in rest]
     if kind == "slice":
-        start, stop, step = map(_value_in, rest)
+        start, stop, step = (_value_in(each, arrays) for each in rest)
         return slice(start, stop, step)
     if kind == "dtype":
         return _dtype_in(rest[0])
     if kind == "array":
-        return np.array(_value_in(rest[2]), _dtype_in(rest[0])).reshape(rest[1])
+        return np.array(_value_in(rest[2], arrays), _dtype_in(rest[0])).reshape(rest[1])
     if kind == "ellipsis":
         return Ellipsis
     if kind == "place":
         return ARRAY
+    if kind == _PROCEDURE:
+        graph = restore(rest[0], arrays)
+        graph.check()
+        return Procedure(graph)
     raise ValueError(f"there is no kind of parameter {kind!r}")
 
 
@@ -316,7 +359,7 @@ def _node_out(node: Any) -> Any:
     if type(node) in (tuple, list):
         return [type(node).__name__, *map(_node_out, node)]
     if type(node) is dict:
-        return ["dict", *([_value_out(key), _node_out(node[key])] for key in node)]
+        return ["dict", *([_value_out(key, {}), _node_out(node[key])] for key in node)]
     raise errors.GraphError(
         f"a graph whose arguments or results are in a {type(node).__name__} cannot be stored: the "
         "file would need its class. Trace a function of tuples, lists and dictionaries."
@@ -343,7 +386,7 @@ def _node_in(entry: Any) -> Any:
     if kind == "list":
         return list(map(_node_in, rest))
     if kind == "dict":
-        return {_value_in(key): _node_in(child) for key, child in rest}
+        return {_value_in(key, {}): _node_in(child) for key, child in rest}
     raise ValueError(f"there is no container {kind!r}")
 
 

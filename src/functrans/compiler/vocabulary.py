@@ -15,6 +15,9 @@ from functrans import ops
 from functrans.core.primitive import Primitive
 from functrans.core.tracer import UFUNCS
 from functrans.ops.special import bessel_i
+from functrans.transforms.branching import branch
+from functrans.transforms.loops import loop
+from functrans.transforms.scanning import along
 
 
 @cache
@@ -63,11 +66,15 @@ def _scipy_words() -> dict[str, Primitive]:
     return words
 
 
+# Loops and branches, whose parameters hold graphs.
+_CONTROL = {"control.scan": along, "control.switch": branch, "control.while_loop": loop}
+
+
 def word_of(primitive: Primitive) -> str | None:
     """The name by which `primitive_called` finds a primitive, or None for one that is not ours."""
     if primitive.name.startswith("bessel_i"):
         return primitive.name
-    for words in (_numpy_words(), _scipy_words()):
+    for words in (_numpy_words(), _scipy_words(), _CONTROL):
         for name in (primitive.name, f"scipy.{primitive.name}"):
             if words.get(name) is primitive:
                 return name
@@ -82,6 +89,8 @@ def primitive_called(name: str) -> Primitive | None:
     bessel = re.fullmatch(r"bessel_i([0-9]{1,3})", name)
     if bessel is not None:  # these are made when they are asked for
         return bessel_i(int(bessel.group(1)))
+    if name in _CONTROL:
+        return _CONTROL[name]
     if not name.startswith("scipy."):
         return _numpy_words().get(name)
     import_module("functrans.scipy.rules")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.compiler.control import write_control
 from functrans.compiler.expressions import (
     Call,
     Text,
@@ -100,8 +101,16 @@ class Writer:
         for equation in self.graph.equations:
             for variable in equation.inputs:
                 self.waiting.pop(variable, None)
+            if self.helpers is not None and write_control(self, equation):
+                continue
             if not self._write_statements(equation):
                 self._write_expression(equation)
+
+    def inside(self, graph: Graph) -> Writer:
+        """A writer for a function within this one: their names are different."""
+        inner = Writer(graph, self.width, self.helpers)
+        inner.taken, inner.numbers, inner.bound = self.taken, self.numbers, self.bound
+        return inner
 
     # Constants.
 

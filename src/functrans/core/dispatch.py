@@ -107,6 +107,10 @@ class Watcher:
         """Call a function that would be compiled, such that what it does can be seen."""
         raise NotImplementedError
 
+    def look_on(self, function: Callable[..., Any], args: Any) -> Any:
+        """Call a solver on plain values, such that what it does can be seen."""
+        raise NotImplementedError
+
 
 def watcher() -> Watcher | None:
     """The tool that watches this thread, if there is one."""

@@ -103,7 +103,11 @@ class GraphError(FunctransError, ValueError):
 
 
 class LinearityError(FunctransError, ValueError):
-    """`linear_transpose` of a function that is not linear."""
+    """`linear_transpose`, or a linear system, of a function that is not linear."""
+
+
+class SingularError(FunctransError, np.linalg.LinAlgError):
+    """A root that has no derivative, because the Jacobian of its equation is singular."""
 
 
 class CarryError(FunctransError, TypeError):
@@ -128,6 +132,10 @@ class AnomalyError(FunctransError, FloatingPointError):
 
 class DerivativeError(FunctransError, AssertionError):
     """A derivative that differs from finite differences, found by `check_derivatives`."""
+
+
+class MissingPackageError(FunctransError, ImportError):
+    """A package that an option or a module needs, and that is not installed."""
 
 
 class DerivativeWarning(UserWarning):
@@ -183,17 +191,27 @@ def user_location() -> str:
 def location_of(code: Any, line: int) -> str:
     """A line of code, ready for a message."""
     text = linecache.getline(code.co_filename, line).strip()
-    place = f"{os.path.basename(code.co_filename)}, line {line}, in {code.co_name}"
+    place = f"{_file_name(code)}, line {line}, in {code.co_name}"
     return f"{place}: `{text}`" if text else place
+
+
+def _file_name(code: Any) -> str:
+    folder, name = os.path.split(code.co_filename)
+    # Jupyter keeps each cell in a file whose name is a number, which tells nobody anything.
+    return "notebook cell" if os.path.basename(folder).startswith("ipykernel_") else name
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", None) or type(function).__name__
 
 
 def describe(function: Callable[..., Any]) -> str:
     """A user's function as a message names it: `loss` (model.py, line 12)."""
-    name = getattr(function, "__name__", None) or type(function).__name__
+    name = name_of(function)
     inner = function
     while hasattr(inner, "__wrapped__"):
         inner = inner.__wrapped__
     code = getattr(inner, "__code__", None)
     if code is None:
         return f"`{name}`"
-    return f"`{name}` ({os.path.basename(code.co_filename)}, line {code.co_firstlineno})"
+    return f"`{name}` ({_file_name(code)}, line {code.co_firstlineno})"

@@ -241,6 +241,11 @@ def _strong(value: Any) -> Any:
     return value.astype(value.dtype) if isinstance(value, Tracer) else value  # type: ignore[attr-defined]
 
 
+def in_numpy(value: Any) -> Any:
+    """A traced Python scalar as one of NumPy's, whose arithmetic gives inf or nan and does not raise."""
+    return _strong(value) if isinstance(value, Tracer) and _is_weak(value) else value
+
+
 def _as_python(scalar: Any) -> Any:
     return scalar.item() if isinstance(scalar, (np.generic, np.ndarray)) else scalar
 

@@ -95,6 +95,9 @@ class _AnomalyWatcher(Watcher):
         # What a compiled function returns shares no memory with its arguments.
         return tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, results)
 
+    def look_on(self, function: Any, args: Any) -> Any:
+        return _Search(function).run(function, args, {})
+
     def found(self, parts: list[Part]) -> str:
         """What we look for and is there: "a nan", "an inf" or nothing."""
         if all(part.is_finite() for part in parts):
@@ -110,6 +113,14 @@ class _Jit(Watch):
     __slots__ = ()
 
     transform = "jit"
+
+
+class _Search(Watch):
+    """A solver on its way, whose steps no transform would see."""
+
+    __slots__ = ()
+
+    transform = "a search"
 
 
 class _OnceMore(Watch):
@@ -149,8 +160,9 @@ def _look(
     tool = watcher()
     if not isinstance(tool, _AnomalyWatcher):
         return process(*call)
+    name, given = _named(primitive, args, params)
     # Before it runs: an assignment may change what an argument holds.
-    inputs = [(f"input {k}", _held(arg)) for k, arg in enumerate(args)]
+    inputs = [(f"input {k}", _held(arg)) for k, arg in enumerate(given)]
     records = interpreter.records if isinstance(interpreter, Tape) else None
     start = 0 if records is None else len(records)
     out = _run(process, call)
@@ -159,20 +171,27 @@ def _look(
         for k in range(start, len(records)):
             key, pull, saved, *rest = records[k]
             if callable(pull) and not isinstance(pull, (_Pull, type)):
-                pull = _Pull(pull, primitive, place.code, place.line, inputs, interpreter)
+                pull = _Pull(pull, name, place.code, place.line, inputs, interpreter)
                 records[k] = (key, pull, saved, *rest)
     if place.inside_a_rule:
         return out
     results = list(parts_of(out, "the result"))
     if what := tool.found(results):
-        given = _parts(inputs)
-        if what == "a nan" and any(part.nans for part in given):
-            raise _error(primitive, f"was given {what}", place, results, given)
-        if what == "a nan" or not any(part.infs for part in given):
+        parts = _parts(inputs)
+        if what == "a nan" and any(part.nans for part in parts):
+            raise _error(name, f"was given {what}", place, results, parts)
+        if what == "a nan" or not any(part.infs for part in parts):
             if type(primitive) is HigherOrder and not isinstance(interpreter, Batch):
-                _find_inside(primitive, inputs, params)
-            raise _error(primitive, f"made {what}", place, results, given)
+                _find_inside(primitive, args, params)
+            raise _error(name, f"made {what}", place, results, parts)
     return out
+
+
+def _named(primitive: Any, args: Any, params: Any) -> tuple[str, Any]:
+    """What an operation is called, and is given: not the solution, which stands behind its operands."""
+    if primitive.name != "implicit":
+        return primitive.name, args
+    return params["rules"].name, args[: params["count"]]
 
 
 def _run(process: Any, call: tuple[Any, ...]) -> Any:
@@ -188,9 +207,9 @@ def _parts(inputs: list[tuple[str, Any]]) -> list[Part]:
     return [part for name, value in inputs for part in parts_of(value, name)]
 
 
-def _find_inside(primitive: HigherOrder, inputs: Any, params: Any) -> None:
+def _find_inside(primitive: HigherOrder, args: Any, params: Any) -> None:
     """Run a function of the user's once more, operation by operation, to find the line in it."""
-    values = [value.value if isinstance(value, Tracer) else value for _, value in inputs]
+    values = [value.value if isinstance(value, Tracer) else value for value in args]
     if not primitive.plain and not any(isinstance(value, Tracer) for value in values):
         _OnceMore().run(primitive.impl, values, params)
 
@@ -228,13 +247,11 @@ class _Place:
 class _Pull:
     """The pullback of a record, with the forward operation that it belongs to."""
 
-    __slots__ = ("code", "inputs", "line", "owns", "primitive", "pull", "tape")
+    __slots__ = ("code", "inputs", "line", "name", "owns", "pull", "tape")
 
-    def __init__(
-        self, pull: Any, primitive: Any, code: Any, line: int, inputs: Any, tape: Any
-    ) -> None:
+    def __init__(self, pull: Any, name: str, code: Any, line: int, inputs: Any, tape: Any) -> None:
         self.pull = pull
-        self.primitive = primitive
+        self.name = name  # of the forward operation
         self.code = code  # and the line in it that called the operation
         self.line = line
         self.inputs = inputs
@@ -259,7 +276,7 @@ class _Pull:
         place = _Place(sys._getframe(1))
         place.code, place.line, place.inside_a_rule = self.code, self.line, True
         place.pulls.insert(0, self)
-        return _error(self.primitive, what, place, results, arriving + _parts(self.inputs))
+        return _error(self.name, what, place, results, arriving + _parts(self.inputs))
 
 
 _RUN = _run.__code__
@@ -267,7 +284,7 @@ _PULL = _Pull.__call__.__code__
 
 
 def _error(
-    primitive: Any, what: str, place: _Place, results: list[Part], inputs: list[Part]
+    name: str, what: str, place: _Place, results: list[Part], inputs: list[Part]
 ) -> AnomalyError:
     if not place.pulls:
         phase = f"{what}, forward, at {place}"
@@ -277,7 +294,7 @@ def _error(
         outer = place.pulls[0]
         phase = f"{what}, backward, at {place}, for {location_of(outer.code, outer.line)}"
     running = {*running_interpreters(), *(pull.tape for pull in place.pulls)}
-    lines = [f"{primitive.name} {phase}"]
+    lines = [f"{name} {phase}"]
     lines += [f"  {part}" for part in (*results, *inputs)]
     lines.append(f"  transforms: {describe_transforms(running)}")
     lines.append(_advice(what, bool(place.pulls)))

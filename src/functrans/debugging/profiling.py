@@ -149,11 +149,16 @@ class Profile:
 
     def _repr_html_(self) -> str:
         head, *body = [[html.escape(cell) for cell in line] for line in self._cells("time")]
+        share = head.index("share")
 
-        def line(cells: list[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
+        def line(cells: list[str]) -> str:
+            parts = [f"<td>{cell}</td>" for cell in cells]
+            # The share is a bar behind its figure as well.
+            bar = f"linear-gradient(90deg, #9ecae199 {cells[share]}, transparent {cells[share]})"
+            parts[share] = f'<td style="background: {bar}">{cells[share]}</td>'
+            return f"<tr>{''.join(parts)}</tr>"
 
-        rows = [line(head, "th"), *(line(cells, "td") for cells in body)]
+        rows = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>", *map(line, body)]
         return f"<table>{''.join(rows)}</table><p>{html.escape(self._summary())}</p>"
 
     def _cells(self, sort_by: str) -> list[list[str]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from functrans.core import errors, tree
 from functrans.core.evaluate import run_equations
 from functrans.core.shapes import ArraySpec, cast, shape_of, spec_of
 from functrans.graph.printing import format_graph
+from functrans.graph.scopes import Scope
+
+if TYPE_CHECKING:
+    from functrans.drawing.picture import Drawing
 
 
 class Variable:
@@ -27,9 +31,12 @@ class Variable:
 
 
 class Equation:
-    """One application of a primitive: outputs = primitive(*inputs, **params)."""
+    """One application of a primitive: outputs = primitive(*inputs, **params).
 
-    __slots__ = ("inputs", "outputs", "params", "primitive")
+    `scope` has the calls of the user's functions that it comes from, outermost first, for pictures.
+    """
+
+    __slots__ = ("inputs", "outputs", "params", "primitive", "scope")
 
     def __init__(
         self,
@@ -37,11 +44,13 @@ class Equation:
         inputs: tuple[Variable, ...],
         params: dict[str, Any],
         outputs: tuple[Variable, ...],
+        scope: Scope = (),
     ) -> None:
         self.primitive = primitive
         self.inputs = inputs
         self.params = params
         self.outputs = outputs
+        self.scope = scope
 
 
 class Graph:
@@ -154,6 +163,45 @@ class Graph:
     def save(self, path: Any) -> None:
         """Write the graph to a file, which `functrans.load_graph` reads; it holds no code."""
         _storage().save_graph(self, path)
+
+    def draw(
+        self,
+        collapse: str | bool | int | Sequence[str] = "auto",
+        show_values: Sequence[Any] | None = None,
+    ) -> Drawing:
+        """A picture of the graph, which a notebook shows.
+
+        Parameters
+        ----------
+        collapse : "auto", bool, int, or names of functions
+            What to draw as one box: all calls of the functions with these names; with an int, the calls
+            that deep (1 for those in the traced function itself, which True means as well); nothing for
+            False. "auto" draws everything if it is at most 200 boxes, and as much as fits if not.
+        show_values : sequence, optional
+            Arguments to run the graph on. Each box then shows its value.
+
+        Returns
+        -------
+        Drawing
+            With the picture as `svg`, Graphviz text as `dot`, and `save(path)`.
+
+        Examples
+        --------
+        >>> import numpy as np, functrans
+        >>> graph = functrans.make_graph(lambda x: np.sum(np.sin(x)))(np.ones(3))
+        >>> drawing = graph.draw()
+        >>> drawing
+        <Drawing of 4 boxes>
+        >>> drawing.svg[:4]
+        '<svg'
+        """
+        draw_graph = import_module("functrans.drawing.graphs").draw_graph
+        drawing: Drawing = draw_graph(self, collapse, show_values)
+        return drawing
+
+    def _repr_html_(self) -> str:
+        html: str = import_module("functrans.drawing.graphs").graph_page(self)
+        return html
 
     def __reduce__(self) -> Any:
         return _storage().reduce_graph(self)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import DETAIL, Interpreter
+from functrans.core.dispatch import DETAIL, Interpreter, Tracer
 from functrans.core.evaluate import OpenArray, as_constant, compute, open_array
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import conform, dtype_of
@@ -65,7 +65,7 @@ class Dual(Interpreter):
                 values.append(as_constant(arg))
                 tangents.append(None)
         if type(primitive) is HigherOrder:
-            return tuple(map(self._result, *primitive.push(tuple(values), tuple(tangents), params)))
+            return tuple(map(self._result, *self._push(primitive, values, tangents, params)))
         out = compute(primitive, *values, **params)
         if primitive.jvp is None:
             return open_array(out)  # open to assignments of traced values
@@ -101,6 +101,10 @@ class Dual(Interpreter):
             return open_array(out)
         return self._result(out, push(out, x, y, x_tangent, y_tangent))
 
+    def _push(self, primitive: Any, values: Any, tangents: Any, params: Any) -> Any:
+        """The results of a primitive that holds functions, and their tangents."""
+        return primitive.push(tuple(values), tuple(tangents), params)
+
     def _result(self, out: Any, tangent: Any) -> Any:
         if type(out) is type(tangent) is _ndarray:
             dtype = out.dtype
@@ -116,3 +120,20 @@ class Dual(Interpreter):
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value if not self.closed else self.escaped()
+
+
+class LinearizingDual(Dual):
+    """Dual numbers whose tangents are written down by `stage`, beside values that are computed."""
+
+    __slots__ = ("stage",)
+
+    def __init__(self, function: Any, stage: Interpreter) -> None:
+        super().__init__(function)
+        self.stage = stage
+
+    def _push(self, primitive: Any, values: Any, tangents: Any, params: Any) -> Any:
+        outs, pushed = super()._push(primitive, values, tangents, params)
+        # What was written down as a whole, such as a loop, gave its values to the graph as well.
+        if any(isinstance(out, Tracer) and out.interpreter is self.stage for out in outs):
+            outs = compute(primitive, *values, **params)
+        return outs, pushed

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import DETAIL, Interpreter, Tracer
+from functrans.core.dispatch import DETAIL, Interpreter, Tracer, running_interpreters
 from functrans.core.evaluate import as_constant
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.core.tracer import ArrayTracer
 from functrans.graph.graph import Equation, Graph, Variable
+from functrans.graph.scopes import CallStack
 
 
 class StageTracer(ArrayTracer):
@@ -76,7 +79,7 @@ _STATE = ("interpreter", "value", "detail")
 class Stage(Interpreter):
     """Writes primitives down as equations."""
 
-    __slots__ = ("constants", "equations", "inputs", "known")
+    __slots__ = ("calls", "constants", "equations", "inputs", "known")
 
     transform = "make_graph"
 
@@ -87,6 +90,12 @@ class Stage(Interpreter):
         self.equations: list[Equation] = []
         # One variable per constant object, which is kept alive, so that ids stay unique.
         self.known: dict[int, tuple[Variable, Any]] = {}
+        self.calls: CallStack | None = None  # if equations shall know where they come from
+
+    def __exit__(self, *exc_info: Any) -> None:
+        if self.calls is not None:
+            self.calls.forget()
+        super().__exit__(*exc_info)
 
     def input(self, spec: ArraySpec) -> StageTracer:
         """A tracer for an input of the graph."""
@@ -119,7 +128,8 @@ class Stage(Interpreter):
         inputs = tuple(self.variable_of(arg) for arg in args)
         specs = primitive.shape(tuple(variable.spec for variable in inputs), params)
         outputs = tuple(map(Variable, specs)) if primitive.outputs else (Variable(specs),)
-        self.equations.append(Equation(primitive, inputs, params, outputs))
+        scope = () if self.calls is None else self.calls.at(sys._getframe(1))
+        self.equations.append(Equation(primitive, inputs, params, outputs, scope))
         tracers = tuple(StageTracer(self, variable) for variable in outputs)
         return tracers if primitive.outputs else tracers[0]
 
@@ -138,6 +148,52 @@ class Stage(Interpreter):
         """The graph, with these values as outputs."""
         variables = [self.variable_of(value) for value in outputs]
         return Graph(self.inputs, self.constants, self.equations, variables, **names)
+
+
+class CatchingStage(Stage):
+    """Writes down all that a function does, also to values of interpreters around it alone.
+
+    Those values become constants, and what is done to them is done where the graph runs, or not at all.
+    For that the interpreters that are running have another class as long as this one is.
+    """
+
+    __slots__ = ("caught",)
+
+    def __enter__(self) -> Any:
+        self.caught: list[tuple[Any, Any]] = [(x, type(x)) for x in running_interpreters()]
+        for interpreter, kind in self.caught:
+            interpreter.__class__ = _yielding(kind)
+        return super().__enter__()
+
+    def __exit__(self, *exc_info: Any) -> None:
+        for interpreter, kind in self.caught:
+            interpreter.__class__ = kind
+        super().__exit__(*exc_info)
+
+
+class _Yielding(Interpreter):
+    """Comes before an interpreter's own class, and leaves its work to the stage that catches it."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        for interpreter in reversed(running_interpreters()):
+            if isinstance(interpreter, CatchingStage):
+                return Stage.process(interpreter, primitive, args, params)
+        return super().process(primitive, args, params)  # another thread's work
+
+    def process1(self, primitive: Any, x: Any) -> Any:
+        return self.process(primitive, (x,), {})
+
+    def process2(self, primitive: Any, x: Any, y: Any) -> Any:
+        return self.process(primitive, (x, y), {})
+
+
+@cache
+def _yielding(kind: Any) -> Any:
+    if issubclass(kind, _Yielding):
+        return kind
+    return type(f"Yielding{kind.__name__}", (_Yielding, kind), {"__slots__": ()})
 
 
 class TangentStage(Stage):

@@ -197,7 +197,11 @@ def _root_layout(x: Any) -> Any:
     held = _held(x)
     if not isinstance(held, np.ndarray) or 0 in held.shape:
         return None
-    lane = held[(0,) * (held.ndim - len(x.shape))]  # of all lanes, one
+    hidden = held.ndim - len(x.shape)
+    lane = held[(0,) * hidden]  # of all lanes, one
+    if hidden:
+        # Between the entries of one lane lie those of the others; by itself it would have no gaps.
+        lane = np.empty_like(lane)
     return None if lane.flags.c_contiguous else lane
 
 

@@ -18,7 +18,7 @@ def sum_rows(shape: tuple[int, ...], dtype: Any, arrays: tuple[Any, ...], value:
     """Zeros to which value[k] is added at [arrays[0][k], arrays[1][k], ...], for all k in turn."""
     lead, tail = shape[: len(arrays)], shape[len(arrays) :]
     rows, width = prod(lead), prod(tail)
-    place = _flat(arrays, lead).reshape(-1)
+    place = np.asarray(_flat(arrays, lead)).reshape(-1)  # an index may be a Python integer
     values = np.asarray(value).reshape(place.size, width)
     rows_of_floats = width > 1 and np.dtype(dtype).kind == "f"
     if rows_of_floats and 20 * place.size > rows and _within(place, rows):
@@ -41,7 +41,7 @@ def sum_rows(shape: tuple[int, ...], dtype: Any, arrays: tuple[Any, ...], value:
 def _flat(arrays: tuple[Any, ...], lead: tuple[int, ...]) -> Any:
     """Several index arrays as one into the flattened axes."""
     if len(arrays) == 1:
-        return arrays[0]
+        return np.asarray(arrays[0])  # a graph may have a Python int
     wrapped = [np.where(a < 0, a + n, a) for a, n in zip(arrays, lead, strict=True)]
     return np.ravel_multi_index(np.broadcast_arrays(*wrapped), lead)  # checks the range
 

@@ -15,18 +15,25 @@ from typing import Any
 import numpy as np
 
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of
-from functrans.core.tracer import UFUNCS
+from functrans.core.tracer import UFUNCS, in_numpy
 from functrans.ops.families import constant, elementwise
 
 # Arithmetic. The Python operators are used to evaluate, because they keep Python scalars weak and
 # are several times faster than ufunc calls on NumPy scalars.
 
 
-def _one_over_zero(zero: Any) -> Any:
-    """As NumPy has it; Python would raise an exception."""
-    if type(zero) is complex:
-        return np.complex128(complex(math.nan, math.nan))
-    return math.copysign(math.inf, zero)
+_NUMPY_DIVIDES = frozenset({np.ndarray, np.float64})
+
+
+def _one_over(y: Any) -> Any:
+    """1 / y, and for 0.0 as NumPy has it; Python would raise an exception."""
+    if type(y) not in PYTHON_SCALARS or y:
+        return 1 / in_numpy(y)
+    return (
+        np.complex128(complex(math.nan, math.nan))
+        if type(y) is complex
+        else math.copysign(math.inf, y)
+    )
 
 
 add = elementwise(np.add, 1, 1, impl=operator.add, operator="add")
@@ -34,7 +41,7 @@ subtract = elementwise(np.subtract, 1, -1, impl=operator.sub, operator="sub")
 multiply = elementwise(np.multiply, lambda y: y, lambda x: x, impl=operator.mul, operator="mul")
 divide = elementwise(
     np.divide,
-    lambda y: 1 / y if type(y) not in PYTHON_SCALARS or y else _one_over_zero(y),
+    lambda y: 1 / y if type(y) in _NUMPY_DIVIDES else _one_over(y),
     lambda out, y: -out / y,
     impl=operator.truediv,
     operator="truediv",
@@ -50,8 +57,10 @@ def _power_by_base(x: Any, y: Any) -> Any:
     if type(y) in PYTHON_SCALARS:
         if y == 2:
             return 2 * x
-        return x * 0 if y == 0 else y * x ** (y - 1)
-    return y * x ** np.where(y == 0, 1, y - 1)
+        if y == 0:
+            return x * 0
+        return y * (x if y.real >= 1 else in_numpy(x)) ** (y - 1)
+    return y * in_numpy(x) ** np.where(y == 0, 1, y - 1)
 
 
 def _power_by_exponent(out: Any, x: Any) -> Any:

@@ -21,6 +21,7 @@ from functrans.surface.table import (
     into,
     ndim_of,
     newer,
+    reduced_axes,
     refuse,
     static_ints,
 )
@@ -159,7 +160,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     shape = shape_of(a)
     if axis is None:
         return reshape(a, tuple(n for n in shape if n != 1))
-    axes = axis_tuple(axis, len(shape))
+    axes = reduced_axes(axis, len(shape))
     if any(shape[k] != 1 for k in axes):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return reshape(a, tuple(n for k, n in enumerate(shape) if k not in axes))
@@ -464,8 +465,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if out is not None:
         return into(out, take(a, indices, axis, None, mode))
     x, chosen = as_array(a), as_array(indices)
-    if axis is None:
-        x, axis = ravel(x), 0
+    if axis is None or not ndim_of(x):  # a number is taken for an array of one
+        x, axis = ravel(x), axis or 0
     axis = axis_index(axis, ndim_of(x))
     length = shape_of(x)[axis]
     if mode == "wrap":

@@ -71,7 +71,7 @@ def axis_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The same for reductions by a ufunc, which take a number for an array of one."""
+    """The same for functions that take a number for an array of one, as reductions by a ufunc do."""
     return axis_tuple(axis, ndim) if ndim or axis not in (0, -1) else ()
 
 

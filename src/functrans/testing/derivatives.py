@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
+from functrans.core.progress import progress_bar
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.testing.differences import Arrays, Differences, Function, paired
 from functrans.transforms.arguments import check_callable
@@ -35,6 +36,7 @@ def check_derivatives(
     rtol: float | None = None,
     atol: float | None = None,
     seed: int = 0,
+    progress: bool = False,
 ) -> None:
     """Compare the derivatives of a function at a point with finite differences.
 
@@ -58,6 +60,8 @@ def check_derivatives(
     seed : int
         For the random directions, and for the choice of entries in large arrays: up to 50 are
         compared one by one, the others along random directions.
+    progress : bool
+        Whether to show how many entries are compared, by tqdm.
 
     Examples
     --------
@@ -84,7 +88,10 @@ def check_derivatives(
     if not modes or any(mode not in _MODES for mode in modes):
         raise errors.OptionError(f'modes must be some of "fwd" and "rev", not {modes!r}.')
     problem = _Problem(f, tuple(args), rtol, atol, np.random.default_rng(seed))
-    _check(problem, problem.function, problem.point, order, tuple(modes), ())
+    entries = min(sum(int(np.size(leaf)) for leaf in problem.point), _ENTRIES[0])
+    comparisons = sum(len(modes) ** k for k in range(1, order + 1))
+    with progress_bar(progress, entries * comparisons, "check_derivatives") as problem.bar:
+        _check(problem, problem.function, problem.point, order, tuple(modes), ())
 
 
 def _check(
@@ -144,6 +151,7 @@ class _Problem:
     ) -> None:
         self.f = f
         self.random = random
+        self.bar: Any = None  # of progress, while there is one
         leaves, self.structure = tree.flatten(args)
         self.leaves = leaves
         self.point = _floating(leaves)
@@ -258,6 +266,8 @@ class _Comparison:
             scale = float(self.numbers.scales[by.leaf][by.index])
             expected, error = self.numbers.along(by.direction(self.point, scale))
             yield from wrong(by, [x / scale for x in expected], [x / scale for x in error])
+            if by.unit == 1.0:  # a complex entry has two parts
+                self.problem.bar.update()
 
     def _wrong_in_column(
         self, by: _Coordinate, expected: Arrays, error: Arrays

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
+from functrans.drawing.diagram import Diagram
+from functrans.drawing.svg import lay_out, render
 from functrans.interpreters.tape import Share
 from functrans.torch.autograd.nodes import name_of, node_of
 from functrans.torch.errors import TensorValueError
 from functrans.torch.tensor import Tensor
+
+# The colors that torchviz gives to leaves, operations and results, and what those are in pictures.
+_KINDS = {"lightblue": "input", "lightgrey": "operation", "darkolivegreen1": "output"}
 
 
 class Digraph:
@@ -38,75 +42,16 @@ class Digraph:
     def __str__(self) -> str:
         return self.source
 
-    def _ranks(self) -> list[list[str]]:
-        """The nodes in rows, each below all that point to it."""
-        before: dict[str, list[str]] = {name: [] for name in self.nodes}
-        after: dict[str, list[str]] = {name: [] for name in self.nodes}
-        for tail, head in self.edges:
-            before[head].append(tail)
-            after[tail].append(head)
-        rank = dict.fromkeys(self.nodes, 0)
-        open_edges = {name: len(each) for name, each in before.items()}
-        ready = [name for name, count in open_edges.items() if not count]
-        while ready:
-            name = ready.pop()
-            for head in after[name]:
-                rank[head] = max(rank[head], rank[name] + 1)
-                open_edges[head] -= 1
-                if not open_edges[head]:
-                    ready.append(head)
-        rows: list[list[str]] = [[] for _ in range(max(rank.values(), default=-1) + 1)]
-        for name in self.nodes:
-            rows[rank[name]].append(name)
-        place: dict[str, float] = {}
-        for row in rows:  # near the middle of what points to it
-            middle = {n: _mean([place[b] for b in before[n]]) for n in row}
-            row.sort(key=middle.__getitem__)
-            for k, name in enumerate(row):
-                place[name] = k - (len(row) - 1) / 2
-        return rows
-
     def svg(self) -> str:
         """The graph as an SVG picture."""
-        rows = self._ranks()
-        sizes = {
-            name: (7 * max(map(len, label.split("\n"))) + 16, 14 * len(label.split("\n")) + 10)
-            for name, (label, _) in self.nodes.items()
+        diagram = Diagram()
+        numbers = {
+            name: diagram.box(tuple(label.split("\n")), _KINDS[color])
+            for name, (label, color) in self.nodes.items()
         }
-        width = max((sum(sizes[n][0] + 20 for n in row) for row in rows), default=0) + 20
-        at: dict[str, tuple[float, float]] = {}
-        y = 10.0
-        for row in rows:
-            x = (width - sum(sizes[n][0] + 20 for n in row)) / 2
-            tall = max(sizes[n][1] for n in row)
-            for name in row:
-                at[name] = (x + 10 + sizes[name][0] / 2, y + tall / 2)
-                x += sizes[name][0] + 20
-            y += tall + 36
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{y:.0f}" '
-            'font-family="monospace" font-size="11">',
-            '<defs><marker id="arrow" markerWidth="8" markerHeight="8" refX="7" refY="3" '
-            'orient="auto"><path d="M0,0 L7,3 L0,6 z"/></marker></defs>',
-        ]
         for tail, head in self.edges:
-            (x1, y1), (x2, y2) = at[tail], at[head]
-            parts.append(
-                f'<line x1="{x1:.1f}" y1="{y1 + sizes[tail][1] / 2:.1f}" x2="{x2:.1f}" '
-                f'y2="{y2 - sizes[head][1] / 2:.1f}" stroke="black" marker-end="url(#arrow)"/>'
-            )
-        for name, (label, color) in self.nodes.items():
-            (x, middle), (w, h) = at[name], sizes[name]
-            parts.append(
-                f'<rect x="{x - w / 2:.1f}" y="{middle - h / 2:.1f}" width="{w}" height="{h}" '
-                f'fill="{color}" stroke="black"/>'
-            )
-            for k, line in enumerate(label.split("\n")):
-                parts.append(
-                    f'<text x="{x:.1f}" y="{middle - h / 2 + 16 + 14 * k:.1f}" '
-                    f'text-anchor="middle">{html.escape(line)}</text>'
-                )
-        return "\n".join([*parts, "</svg>", ""])
+            diagram.edge(numbers[tail], numbers[head])
+        return render(diagram, lay_out(diagram))
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -124,10 +69,6 @@ class Digraph:
         with open(picture, "w", encoding="utf-8") as file:
             file.write(self.svg())
         return picture
-
-
-def _mean(places: list[float]) -> float:
-    return sum(places) / len(places) if places else 0.0
 
 
 def make_dot(var: Any, params: dict[str, Tensor] | None = None) -> Digraph:

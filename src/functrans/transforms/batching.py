@@ -10,6 +10,7 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, named_axis, running_interpreters
 from functrans.core.evaluate import as_constant, captured, open_array
+from functrans.core.progress import progress_bar
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.ops.collective import all_lanes, axis_size, sum_lanes
@@ -28,6 +29,7 @@ def vmap(
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     chunk_size: int | None = None,
+    progress: bool | str = False,
 ) -> Callable[..., Any]:
     """A function of one example, as a function of a batch of them.
 
@@ -50,6 +52,8 @@ def vmap(
         The number of lanes; needed only if no argument is mapped.
     chunk_size : int, optional
         Run at most this many lanes at a time, to bound memory.
+    progress : bool or str
+        Whether to show how many lanes are done, by tqdm; a string is the title of the bar.
 
     Examples
     --------
@@ -92,21 +96,23 @@ def vmap(
         if total == 0:
             # No lane can say which way a branch goes. One lane of ones finds the shapes instead.
             pending, moved = [np.zeros(1, int)], _with_a_lane(moved, axes)
-        while pending:
-            lanes = pending.pop()
-            with Batch(lanes, max(total, 1), axis_name, f) as batch:
-                traced = iter(
-                    [
-                        BatchTracer(batch, captured(_take(leaf, lanes, max(total, 1))))
-                        if axis is not None
-                        else open_array(leaf)
-                        for leaf, axis in zip(moved, axes, strict=True)
-                    ]
-                )
-                run_args, run_kwargs = _filled(flat, traced), _filled(named.values(), traced)
-                out = f(*run_args, **dict(zip(named, run_kwargs, strict=True)))
-                finished.append(_Run(batch, out, f, keep=total > 0))
-            pending += batch.pending[::-1]
+        with progress_bar(progress, total, f"vmap of {errors.name_of(f)}") as bar:
+            while pending:
+                lanes = pending.pop()
+                with Batch(lanes, max(total, 1), axis_name, f) as batch:
+                    traced = iter(
+                        [
+                            BatchTracer(batch, captured(_take(leaf, lanes, max(total, 1))))
+                            if axis is not None
+                            else open_array(leaf)
+                            for leaf, axis in zip(moved, axes, strict=True)
+                        ]
+                    )
+                    run_args, run_kwargs = _filled(flat, traced), _filled(named.values(), traced)
+                    out = f(*run_args, **dict(zip(named, run_kwargs, strict=True)))
+                    finished.append(_Run(batch, out, f, keep=total > 0))
+                pending += batch.pending[::-1]
+                bar.update(len(lanes) - sum(map(len, batch.pending)))
         return _own(_put_together(finished, out_axes, total, f), leaves)
 
     return named_like(f, "vmap")(mapped)

@@ -7,20 +7,24 @@ where the lanes of a `vmap` disagree, the branches become procedures, and `switc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.dispatch import concrete
+from functrans.core.dispatch import concrete, running_interpreters
 from functrans.core.evaluate import compute
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.graph.graph import Graph, Variable
 from functrans.interpreters.batch import Batch
+from functrans.interpreters.stage import CatchingStage
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.calling import floating
 from functrans.transforms.leaves import (
+    Specs,
     agree,
     bare,
     common_spec,
@@ -35,7 +39,7 @@ from functrans.transforms.leaves import (
     ungrouped,
     zeros,
 )
-from functrans.transforms.procedures import Flattened, Procedure, close, staged
+from functrans.transforms.procedures import Flattened, Procedure, close, close_all, staged
 
 
 def cond(
@@ -44,8 +48,10 @@ def cond(
     """`true_fn(*operands) if pred else false_fn(*operands)`, also where `pred` is not yet known.
 
     Outside of staging this is Python's `if`. In a graph it is one equation that carries both
-    branches, which must then return the same structure, shapes and dtypes. Under `vmap`, lanes may
-    choose differently: a branch sees only lanes that chose it. Branches may close over traced values.
+    branches. Under `vmap`, lanes may choose differently: a branch sees only lanes that chose it.
+    Branches may close over traced values. They return the same structure, shapes and dtypes, or there
+    is a `BranchError`; to find out, each is written down once for operands of a kind, so they should
+    have no side effects.
 
     Examples
     --------
@@ -58,13 +64,12 @@ def cond(
     >>> float(make_graph(root)(1.0)(9.0))
     3.0
     """
-    check_callable(true_fn, "cond")
-    check_callable(false_fn, "cond")
     if type(pred) is bool or type(pred) is np.bool_:
+        _check_branches((false_fn, true_fn), operands, "cond")
         return (true_fn if pred else false_fn)(*operands)
     pred, _ = tree.unboxed(pred)
     _check_scalar(pred, "cond: the predicate")
-    return _choose(np.not_equal(pred, 0), (false_fn, true_fn), operands, "cond")
+    return choose(np.not_equal(pred, 0), (false_fn, true_fn), operands, "cond")
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -83,9 +88,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     branches = tuple(branches)
     if not branches:
         raise errors.OptionError("switch needs at least one branch.")
-    for branch in branches:
-        check_callable(branch, "switch")
     if type(index) is int:
+        _check_branches(branches, operands, "switch")
         return branches[min(max(index, 0), len(branches) - 1)](*operands)
     index, _ = tree.unboxed(index)
     _check_scalar(index, "switch: the index")
@@ -93,7 +97,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         raise errors.InputTypeError(
             f"switch: the index has dtype {dtype_of(index)}; it must be an integer."
         )
-    return _choose(np.clip(index, 0, len(branches) - 1), branches, operands, "switch")
+    return choose(np.clip(index, 0, len(branches) - 1), branches, operands, "switch")
 
 
 def _check_scalar(value: Any, what: str) -> None:
@@ -105,10 +109,17 @@ def _check_scalar(value: Any, what: str) -> None:
         )
 
 
-def _choose(index: Any, branches: Sequence[Callable[..., Any]], operands: Any, name: str) -> Any:
+def choose(
+    index: Any, branches: tuple[Any, ...], operands: Any, name: str, compared: bool = True
+) -> Any:
+    """The result of the branch with this index, which is in range. All are `compared`, if it is known."""
     lanes = lanes_of(index)
     if agree(lanes):
+        if compared:
+            _check_branches(branches, operands, name)
         return branches[int(lanes.flat[0])](*operands)
+    for branch_function in branches:
+        check_callable(branch_function, name)
     leaves, structure = flat(operands, f"{name}: an operand")
     flattened = [Flattened(branch, structure, name) for branch in branches]
     try:
@@ -127,7 +138,7 @@ def _choose(index: Any, branches: Sequence[Callable[..., Any]], operands: Any, n
 
 def _closed(functions: Sequence[Any], specs: Any) -> tuple[list[Procedure], list[Any]]:
     """Procedures of the same inputs: what any of the functions closes over comes first."""
-    found = [close(function, specs) for function in functions]
+    found = [close_all(function, specs) for function in functions]
     everything = [value for _, captured in found for value in captured]
     procedures = []
     start = 0
@@ -144,19 +155,95 @@ def _closed(functions: Sequence[Any], specs: Any) -> tuple[list[Procedure], list
 def _alike(procedures: list[Procedure], functions: list[Any], name: str) -> tuple[Procedure, ...]:
     """The branches with outputs of the same specs; a Python scalar takes the other's dtype."""
     first, specs = functions[0], procedures[0].outputs
-    for function, procedure in zip(functions[1:], procedures[1:], strict=True):
+    for k, (function, procedure) in enumerate(zip(functions, procedures, strict=True)):
         joint = []
         if function.out_structure == first.out_structure:
             joint = list(map(common_spec, specs, procedure.outputs))
         if function.out_structure != first.out_structure or None in joint:
-            raise errors.BranchError(
-                f"{name}: the branches return different values, at {errors.user_location()}.\n"
-                f"  {errors.describe(first.function)} returns {first.describe(procedures[0].outputs)}\n"
-                f"  {errors.describe(function.function)} returns {function.describe(procedure.outputs)}\n"
-                "Return the same structure, shapes and dtypes from each."
-            )
+            sides = {0: (first, procedures[0].outputs), k: (function, procedure.outputs)}
+            raise _mismatch(name, sides)
         specs = tuple(spec for spec in joint if spec is not None)
     return tuple(procedure.cast(specs) for procedure in procedures)
+
+
+def _mismatch(name: str, sides: dict[int, tuple[Flattened, Specs]]) -> errors.BranchError:
+    returned = "\n".join(
+        f"  {('false_fn', 'true_fn')[k] if name == 'cond' else f'branch {k}'}, "
+        f"{errors.describe(each.function)}, returns {each.describe(specs)}"
+        for k, (each, specs) in sides.items()
+    )
+    return errors.BranchError(
+        f"{name}: the branches return different values, at {errors.user_location()}.\n{returned}\n"
+        "Return the same structure, shapes and dtypes from each."
+    )
+
+
+# Branches of which Python runs one are compared as well. Each is written down, once for the code of the
+# branches and the kind of the operands: functions are often made anew for every call. What they close
+# over may be another value then, so a difference may go unnoticed, but none is reported that is not there.
+
+_compared: dict[Any, list[Any]] = {}  # what was compared, with the objects whose ids are in the key
+_MOST = 4096
+
+
+def _check_branches(branches: tuple[Any, ...], operands: tuple[Any, ...], name: str) -> None:
+    # On a later call of plain functions this loop is all there is to do.
+    key: tuple[Any, ...] = ()
+    for x in operands:
+        key += (x.shape, x.dtype) if type(x) is np.ndarray else (type(x),)
+    kinds = key
+    for branch in branches:
+        key += (id(getattr(branch, "__code__", branch)),)
+    if key in _compared:
+        return
+    codes = [part for branch in branches for part in _code(branch)]
+    key = (*kinds, *map(id, codes))
+    if key in _compared:
+        return
+    for branch in branches:
+        check_callable(branch, name)
+    if any(isinstance(interpreter, Batch) for interpreter in running_interpreters()):
+        return  # a branch that looks at values would part the lanes
+    if len(_compared) >= _MOST:
+        _compared.clear()
+    _compared[key] = codes  # before it is done: a branch may call the same function again
+    try:
+        _compare(branches, operands, name)
+    except errors.BranchError:
+        _compared.pop(key, None)
+        raise
+
+
+_LASTING = (np.ufunc, BuiltinFunctionType, type(np.sum))
+
+
+def _code(function: Any) -> tuple[Any, ...]:
+    """What tells a function from others and outlives it."""
+    if isinstance(function, _LASTING):
+        return (function,)
+    if isinstance(function, partial):
+        return partial, *_code(function.func)
+    if hasattr(function, "__wrapped__"):
+        return type(function), *_code(function.__wrapped__)
+    return (getattr(function, "__code__", type(function)),)
+
+
+def _compare(branches: tuple[Any, ...], operands: Any, name: str) -> None:
+    """Raise if branches return different values, as far as that can be told without values."""
+    try:
+        leaves, structure = flat(operands, name)
+        flattened = [Flattened(branch, structure, name) for branch in branches]
+        with np.errstate(all="ignore"):
+            specs = list(map(spec_of, leaves))
+            found = [close(each, specs, CatchingStage(each))[0].outputs for each in flattened]
+    except Exception:
+        return  # a branch looks at values, or fails where it was not meant to run
+    first = flattened[0]
+    for k, (function, outputs) in enumerate(zip(flattened, found, strict=True)):
+        if function.out_structure != first.out_structure or None in map(
+            common_spec, found[0], outputs
+        ):
+            raise _mismatch(name, {0: (first, found[0]), k: (function, outputs)})
 
 
 # The primitive: branch(index, *operands, branches=...), with an index in range.

@@ -166,7 +166,7 @@ def tap(x: Any, fn: Callable[[Any], Any], backward: Callable[[Any], Any] | None 
     x : pytree of arrays
     fn : callable
         fn(x), with plain values; what it returns is ignored. Under `vmap` it is called for each lane,
-        and in a graph whenever that runs.
+        and in a graph whenever that runs and needs the values.
     backward : callable, optional
         Called with the cotangents in place of `fn`.
 

@@ -55,14 +55,15 @@ def close_body(
     carry: list[ArraySpec],
     rest: Sequence[ArraySpec],
     structure: Any,
+    closing: Callable[..., Any] = close,
 ) -> tuple[Procedure, list[Any], list[ArraySpec]]:
-    """A body as a procedure, what it closes over, and the specs of the carry.
+    """A body as a procedure, by `closing`, what it closes over, and the specs of the carry.
 
     `flattened` returns a pair, the carry and the rest. Python scalars take the dtype that the body
     gives them, so it may have to be written down again for that.
     """
     while True:
-        procedure, captured = close(flattened, [*carry, *rest])
+        procedure, captured = closing(flattened, [*carry, *rest])
         found = procedure.outputs
         after = flattened.out_structure.child(0)
         joint = list(map(common_spec, carry, found))

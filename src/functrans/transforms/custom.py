@@ -33,7 +33,7 @@ from functrans.transforms.leaves import (
     tracked,
     zero_tangent,
 )
-from functrans.transforms.procedures import Procedure, close, sweep_back
+from functrans.transforms.procedures import CuriousStage, Procedure, close, sweep_back
 
 
 class _Custom:
@@ -94,7 +94,9 @@ class _Custom:
             form,
         )
         if staging:
-            procedure, captured = close(form.function, [spec_of(leaf) for leaf in arrays])
+            # Within a checkpoint, a branch can ask for values.
+            stage = CuriousStage(form.function, arrays)
+            procedure, captured = close(form.function, [spec_of(leaf) for leaf in arrays], stage)
             rules = rules.of(procedure, len(captured))
             arrays = [*captured, *arrays]
         results = custom(*arrays, rules=rules)

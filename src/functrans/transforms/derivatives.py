@@ -17,7 +17,7 @@ from functrans.core.evaluate import (
     watched_since,
 )
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
-from functrans.interpreters.dual import Dual, DualTracer
+from functrans.interpreters.dual import Dual, DualTracer, LinearizingDual
 from functrans.interpreters.stage import Stage, StageTracer, TangentStage
 from functrans.interpreters.tape import Tape, TapeTracer, sweep
 from functrans.ops import structure as structure_ops
@@ -156,7 +156,7 @@ def _differentiate(
         cotangents[out.record[0]] = _ONE if type(value) is np.float64 else dtype_of(value).type(1)
     if type(value) is not np.float64 or holomorphic:
         value = as_constant(value)
-        _check_scalar(value, f, holomorphic)
+        check_scalar(value, f, holomorphic)
     # The output's record refers to all others; let go of it, so that the sweep can free them.
     del out
     check_unchanged(watched_since(tape.mark))
@@ -233,34 +233,37 @@ def _check_holomorphic(leaves: list[Any], name: str) -> None:
             )
 
 
-def _check_scalar(value: Any, f: Callable[..., Any], holomorphic: bool) -> None:
+def check_scalar(
+    value: Any, f: Callable[..., Any], holomorphic: bool = False, transform: str = "grad"
+) -> None:
+    """Refuse what is not one number, of the kind that has a gradient."""
     if not tree.is_array(value):
         raise errors.OutputTypeError(
-            f"grad needs a function that returns one real number, but {errors.describe(f)} "
+            f"{transform} needs a function that returns one real number, but {errors.describe(f)} "
             f"returned {_kind(value)}. Return the number alone, or use has_aux=True for (value, "
             "extra results)."
         )
     shape, dtype = shape_of(value), dtype_of(value)
     if shape != ():
         raise errors.OutputShapeError(
-            f"grad needs a function that returns one real number, but {errors.describe(f)} "
+            f"{transform} needs a function that returns one real number, but {errors.describe(f)} "
             f"returned an array of shape {shape}. Reduce it (np.sum, np.mean), or use jacrev, "
             "jacfwd or vjp for functions with many outputs."
         )
     if holomorphic:
         if dtype.kind != "c":
             raise errors.OutputTypeError(
-                f"grad with holomorphic=True needs a complex output, but {errors.describe(f)} "
+                f"{transform} with holomorphic=True needs a complex output, but {errors.describe(f)} "
                 f"returned dtype {dtype}. Leave holomorphic out for real functions."
             )
     elif dtype.kind == "c":
         raise errors.OutputTypeError(
-            f"grad needs a real output, but {errors.describe(f)} returned dtype {dtype}. Take "
+            f"{transform} needs a real output, but {errors.describe(f)} returned dtype {dtype}. Take "
             "np.real or np.abs of it, or use holomorphic=True if the function is holomorphic."
         )
     elif dtype.kind != "f":
         raise errors.OutputTypeError(
-            f"grad needs a floating point output, but {errors.describe(f)} returned dtype {dtype}, "
+            f"{transform} needs a floating point output, but {errors.describe(f)} returned dtype {dtype}, "
             "which has no derivative. Return a float, and mind that comparisons, rounding and "
             "argmax give constants."
         )
@@ -469,7 +472,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         check_inexact(primal, tree.leaves(primal), k, "linearize")
     # Tangents are staged one level below the dual numbers: primal values are computed, operations
     # on tangents are written down.
-    with TangentStage(f) as stage, Dual(f) as dual:
+    with TangentStage(f) as stage, LinearizingDual(f, stage) as dual:
         tracers = [
             DualTracer(dual, captured(leaf), stage.input(ArraySpec(shape_of(leaf), dtype_of(leaf))))
             for leaf in leaves

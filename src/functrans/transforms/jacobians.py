@@ -80,6 +80,11 @@ def _rows_at_a_time(chunk_size: int | None, rows: int, width: int) -> int | None
 _BLOCK = 1 << 16  # numbers
 
 
+def _title(progress: bool | str, transform: str, f: Callable[..., Any]) -> bool | str:
+    """The title of the bar that shows progress, if there is to be one."""
+    return f"{transform} of {errors.name_of(f)}" if progress is True else progress
+
+
 def _only(f: Callable[..., Any], args: tuple[Any, ...], positions: Any, kwargs: Any) -> Any:
     """f as a function of the arguments at `positions` only."""
     args, kwargs = guarded(args), guarded(kwargs)
@@ -128,6 +133,7 @@ def jacfwd(
     has_aux: bool = False,
     chunk_size: int | None = None,
     holomorphic: bool = False,
+    progress: bool | str = False,
 ) -> Callable[..., Any]:
     """The Jacobian by forward mode: one tangent for every input, many at once.
 
@@ -147,6 +153,8 @@ def jacfwd(
         blocks that fit the cache if it is not given.
     holomorphic : bool
         Whether f is a complex-differentiable function of complex arguments.
+    progress : bool or str
+        Whether to show how many rows or columns are done, by tqdm; a string is the title of the bar.
 
     Examples
     --------
@@ -189,7 +197,14 @@ def jacfwd(
                     aux.append(out[2])
                 return out[1]
 
-        rows = vmap(push, out_axes=-1, axis_size=inputs, chunk_size=rows_at_a_time)(*_basis(leaves))
+        mapped = vmap(
+            push,
+            out_axes=-1,
+            axis_size=inputs,
+            chunk_size=rows_at_a_time,
+            progress=_title(progress, "jacfwd", f),
+        )
+        rows = mapped(*_basis(leaves))
         _check_complex(leaves, tree.leaves(rows), "jacfwd", holomorphic)
         stacks, outer = tree.flatten(rows)
         parts = [_split_rows(s, leaves, structure, len(shape_of(s)) - 1) for s in stacks]
@@ -212,6 +227,7 @@ def jacrev(
     has_aux: bool = False,
     chunk_size: int | None = None,
     holomorphic: bool = False,
+    progress: bool | str = False,
 ) -> Callable[..., Any]:
     """The Jacobian by reverse mode: one cotangent for every output, many at once.
 
@@ -254,7 +270,13 @@ def jacrev(
         outputs = sum(map(_size, leaves))
         inputs = sum(map(_size, chosen_leaves))
         rows_at_a_time = _rows_at_a_time(chunk_size, outputs, inputs)
-        rows = vmap(pull, axis_size=outputs, chunk_size=rows_at_a_time)(*_basis(leaves))
+        mapped = vmap(
+            pull,
+            axis_size=outputs,
+            chunk_size=rows_at_a_time,
+            progress=_title(progress, "jacrev", f),
+        )
+        rows = mapped(*_basis(leaves))
         # rows: for every argument leaf a stack over the outputs; wanted: outputs outside.
         row_leaves, row_structure = tree.flatten(rows)
         per_leaf = [tree.leaves(_split_rows(row, leaves, structure, 0)) for row in row_leaves]
@@ -269,7 +291,11 @@ def jacrev(
 
 
 def jacobian(
-    f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: str = "auto"
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    mode: str = "auto",
+    chunk_size: int | None = None,
+    progress: bool | str = False,
 ) -> Callable[..., Any]:
     """The Jacobian in the cheaper mode: forward for few inputs, reverse for few outputs.
 
@@ -281,6 +307,8 @@ def jacobian(
         The arguments to differentiate by.
     mode : "auto", "fwd" or "rev"
         "auto" compares the number of inputs with the number of outputs.
+    chunk_size, progress
+        As for `jacfwd`.
 
     Examples
     --------
@@ -294,9 +322,11 @@ def jacobian(
     if mode not in ("auto", "fwd", "rev"):
         raise errors.OptionError(f'mode must be "auto", "fwd" or "rev", not {mode!r}.')
 
+    options: Any = {"chunk_size": chunk_size, "progress": progress}
+
     def chosen_jacobian(*args: Any, **kwargs: Any) -> Any:
         if mode != "auto":
-            return (jacfwd if mode == "fwd" else jacrev)(f, argnums)(*args, **kwargs)
+            return (jacfwd if mode == "fwd" else jacrev)(f, argnums, **options)(*args, **kwargs)
         positions, chosen = _chosen(f, argnums, args, "jacobian")
         function = _only(f, args, positions, kwargs)
         inputs = sum(map(_size, tree.leaves(chosen)))
@@ -306,13 +336,29 @@ def jacobian(
             results = []
         # Forward mode is the one for complex outputs of real inputs.
         forward = inputs < sum(map(_size, results)) or any(s.dtype.kind == "c" for s in results)
-        return (jacfwd if forward else jacrev)(f, argnums)(*args, **kwargs)
+        return (jacfwd if forward else jacrev)(f, argnums, **options)(*args, **kwargs)
 
     return named_like(f, "jacobian")(chosen_jacobian)
 
 
-def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+def hessian(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    chunk_size: int | None = None,
+    progress: bool | str = False,
+) -> Callable[..., Any]:
     """The matrix of second derivatives, by forward over reverse mode.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays or pytrees of arrays that returns one number.
+    argnums : int or sequence of int
+        The arguments to differentiate by. A sequence gives a tuple of tuples.
+    chunk_size : int, optional
+        Compute at most this many columns at a time, to bound memory.
+    progress : bool or str
+        Whether to show how many columns are done, by tqdm; a string is the title of the bar.
 
     Examples
     --------
@@ -323,7 +369,8 @@ def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
            [2., 0.]])
     """
     check_callable(f, "hessian")
-    return jacfwd(jacrev(f, argnums), argnums)
+    title = _title(progress, "hessian", f)
+    return jacfwd(jacrev(f, argnums), argnums, chunk_size=chunk_size, progress=title)
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

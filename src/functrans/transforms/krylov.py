@@ -17,7 +17,7 @@ from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.transforms.implicit import stripped
 from functrans.transforms.leaves import strong
 from functrans.transforms.linear import linear_operator
-from functrans.transforms.loops import fori_loop, while_loop
+from functrans.transforms.loops import fori_loop, solver_loop
 from functrans.transforms.procedures import Procedure, staged
 from functrans.transforms.systems import System
 from functrans.transforms.vectors import (
@@ -294,7 +294,7 @@ def _conjugate_gradients(A: Operator, b: Any, x: Any, M: Operator, limits: Any) 
 
     r = b - A(x)
     z = M(r)
-    x, r, _, _, count = while_loop(going_on, step, (x, r, z, np.vdot(r, z).real, 0))
+    x, r, _, _, count = solver_loop(going_on, step, (x, r, z, np.vdot(r, z).real, 0))
     return x, norm([r]), target, count
 
 
@@ -324,7 +324,7 @@ def _stabilized(A: Operator, b: Any, x: Any, M: Operator, limits: Any) -> Any:
 
     rho = np.vdot(shadow, r)
     state = (x, r, r, rho, np.ones_like(rho), 0)
-    x, r, *_, count = while_loop(going_on, step, state)
+    x, r, *_, count = solver_loop(going_on, step, state)
     return x, norm([r]), target, count
 
 
@@ -366,5 +366,5 @@ def _minimal_residuals(restart: int, A: Operator, b: Any, x: Any, M: Operator, l
         return x, b - A(x), length, count + 1
 
     r = b - A(x)
-    x, r, _, count = while_loop(going_on, cycle, (x, r, np.full_like(norm([r]), np.inf), 0))
+    x, r, _, count = solver_loop(going_on, cycle, (x, r, np.full_like(norm([r]), np.inf), 0))
     return x, norm([r]), target, count

@@ -18,6 +18,7 @@ from functrans.core.evaluate import as_constant
 from functrans.core.shapes import ArraySpec, cast, dtype_of, shape_of, spec_of
 from functrans.interpreters.batch import BatchTracer
 from functrans.interpreters.stage import Stage, StageTracer, TangentStage
+from functrans.ops.access import getitem
 
 Flags = tuple[bool, ...]
 Specs = tuple[ArraySpec, ...]
@@ -199,7 +200,10 @@ def lend(mask: Any, value: Any) -> Any:
     A function is thus never asked for values, or for derivatives, where it was not meant to be: a
     zero cotangent times an infinite derivative would be nan.
     """
-    return select(mask, value, np.take(value, np.argmax(mask), axis=0))
+    lane = np.argmax(mask)
+    # A plain array cannot be indexed by a traced number: that is for the primitive.
+    lent = getitem(value, (lane,)) if isinstance(lane, Tracer) else value[lane]
+    return select(mask, value, lent)
 
 
 def select(mask: Any, one: Any, other: Any) -> Any:

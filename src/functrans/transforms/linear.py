@@ -16,8 +16,9 @@ from functrans.core.dispatch import is_anything_running
 from functrans.core.shapes import ArraySpec, dtype_of, spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.batching import vmap
+from functrans.transforms.calling import call
 from functrans.transforms.implicit import stripped
-from functrans.transforms.leaves import fitted, is_known, strong, zeros
+from functrans.transforms.leaves import fitted, is_known, lanes_of, strong, zeros
 from functrans.transforms.procedures import Flattened, Procedure, close, staged
 from functrans.transforms.systems import System
 from functrans.transforms.vectors import check_tolerance, floating, like, norm, report
@@ -38,7 +39,8 @@ def linear_solve(
     Parameters
     ----------
     matvec : callable
-        A linear function of a pytree like `b`, which returns one like it.
+        A linear function of a pytree like `b`, which returns one like it. Where values are known it is
+        tried on zeros, and one that adds a constant is a `LinearityError`.
     b : pytree of arrays
     solve : callable
         solve(matvec, b) -> x. It sees values without derivatives. It may branch on them in Python where
@@ -80,7 +82,8 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
     """(operator, constants, leaves of b, structure): operator(*constants, *leaves) is like the leaves.
 
     It is a procedure if a transform may be watching, and the user's own function otherwise. If it makes
-    complex values of real ones, b is made complex.
+    complex values of real ones, b is made complex. It is called with zeros, which show its shapes and
+    whether it adds a constant.
     """
     leaves, structure = floating(b, f"{name}: b")
     arguments = tree.structure((tree.unflatten(structure, leaves),))
@@ -93,7 +96,8 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
             procedure, constants = close(flattened, specs)
             image = procedure.outputs
         else:
-            image = tuple(map(spec_of, flattened(*leaves)))
+            at_zero = flattened(*map(zeros, specs))
+            image = tuple(map(spec_of, at_zero))
         wider = [
             ArraySpec(s.shape, np.result_type(s.dtype, complex))
             if i.dtype.kind == "c" and s.dtype.kind != "c"
@@ -105,9 +109,22 @@ def linear_operator(matvec: Any, b: Any, name: str) -> tuple[Any, list[Any], lis
             break
         leaves = list(map(fitted, leaves, wider))
     if traced:
+        if all(map(is_known, constants)):
+            _check_zero(procedure(*stripped(constants), *map(zeros, specs)), matvec, name)
         return procedure.cast(tuple(specs)), constants, leaves, structure
+    _check_zero(at_zero, matvec, name)
     plain = lambda *x: list(map(fitted, flattened(*x), specs))
     return plain, [], leaves, structure
+
+
+def _check_zero(image: Sequence[Any], matvec: Any, name: str) -> None:
+    """Refuse a function that adds a constant. A nan at 0 is a solver's own affair."""
+    largest = max((np.max(np.abs(lanes_of(leaf)), initial=0.0) for leaf in image), default=0.0)
+    if largest > 0:
+        raise errors.LinearityError(
+            f"{name}: {errors.describe(matvec)} is not linear: it maps zeros to values up to {largest:.3g}, "
+            f"at {errors.user_location()}. If it is A x + c, leave c out and solve A x = b - c."
+        )
 
 
 class UserSolver:
@@ -178,32 +195,51 @@ def closed_system(
     return System(matvec, solve, transpose_solve), captured
 
 
-def dense_solve(matvec: Any, constants: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+class DenseSolver:
     """The solution by the matrix of the operator, in real coordinates: it need not be complex linear."""
-    specs = [spec_of(leaf) for leaf in b]
 
-    def coordinates(leaves: Sequence[Any]) -> Any:
-        parts: list[Any] = []
-        for leaf in leaves:
-            flat = np.reshape(leaf, (-1,))
-            parts += [flat.real, flat.imag] if dtype_of(leaf).kind == "c" else [flat]
-        return np.concatenate(parts)
+    def __init__(self, singular: str, advice: str) -> None:
+        self.singular = singular  # what to say where there is none
+        self.advice = advice
 
-    def leaves_of(vector: Any) -> list[Any]:
-        leaves, start = [], 0
-        for spec in specs:
-            size = int(np.prod(spec.shape, dtype=int))
-            part = vector[start : start + size]
-            start += size
-            if spec.dtype.kind == "c":
-                part = part + 1j * vector[start : start + size]
-                start += size
-            leaves.append(np.reshape(part, spec.shape).astype(spec.dtype)[()])
-        return leaves
+    def __call__(self, matvec: Any, constants: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        specs = [spec_of(leaf) for leaf in b]
+        if not sum(spec.size for spec in specs):
+            return list(b)
+        vector = _coordinates(b)
+        basis = np.eye(vector.shape[0], dtype=vector.dtype)
+        columns = vmap(lambda e: _coordinates(matvec(*constants, *_from_coordinates(e, specs))))(
+            basis
+        )
+        # As one equation of a graph, so that it raises the same error when it runs.
+        (found,) = call(columns.T, vector, function=self._solved, specs=(spec_of(vector),))
+        return _from_coordinates(found, specs)
 
-    if not sum(int(np.prod(spec.shape, dtype=int)) for spec in specs):
-        return list(b)
-    vector = coordinates(b)
-    basis = np.eye(vector.shape[0], dtype=vector.dtype)
-    columns = vmap(lambda e: coordinates(matvec(*constants, *leaves_of(e))))(basis)
-    return leaves_of(np.linalg.solve(columns.T, vector))
+    def _solved(self, matrix: Any, vector: Any) -> list[Any]:
+        try:
+            return [np.linalg.solve(matrix, vector)]
+        except np.linalg.LinAlgError:
+            raise errors.SingularError(
+                f"{self.singular}, at {errors.user_location()}. {self.advice}"
+            ) from None
+
+
+def _coordinates(leaves: Sequence[Any]) -> Any:
+    """All entries as one real vector."""
+    parts: list[Any] = []
+    for leaf in leaves:
+        flat = np.reshape(leaf, (-1,))
+        parts += [flat.real, flat.imag] if dtype_of(leaf).kind == "c" else [flat]
+    return np.concatenate(parts)
+
+
+def _from_coordinates(vector: Any, specs: Sequence[ArraySpec]) -> list[Any]:
+    leaves, start = [], 0
+    for spec in specs:
+        part = vector[start : start + spec.size]
+        start += spec.size
+        if spec.dtype.kind == "c":
+            part = part + 1j * vector[start : start + spec.size]
+            start += spec.size
+        leaves.append(np.reshape(part, spec.shape).astype(spec.dtype)[()])
+    return leaves

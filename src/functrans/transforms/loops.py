@@ -42,7 +42,7 @@ from functrans.transforms.leaves import (
     ungrouped,
     with_lanes_where,
 )
-from functrans.transforms.procedures import Flattened, Procedure, close, staged
+from functrans.transforms.procedures import Flattened, Procedure, close, close_all, staged
 from functrans.transforms.scanning import scan
 
 
@@ -71,6 +71,20 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     >>> vmap(grad(root))(np.array([1.0, 4.0, 100.0])).round(6)
     array([1.  , 0.25, 0.05])
     """
+    return _while(cond, body, init, close_all)
+
+
+def solver_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+    """The same for the loops of solvers, which are not differentiated.
+
+    In a graph, what a step does to values from outside of the loop alone is done once, before it.
+    """
+    return _while(cond, body, init, close)
+
+
+def _while(
+    cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, closing: Callable[..., Any]
+) -> Any:
     check_callable(cond, "while_loop")
     check_callable(body, "while_loop")
     leaves, structure = flat(init, "while_loop: the initial state")
@@ -78,7 +92,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     refused: errors.StagingError | None = None  # staging, because the functions look at values
     if is_staging() or not all(map(is_known, leaves)):
         try:
-            return _staged_loop(cond, body, state)
+            return _staged_loop(cond, body, state, closing)
         except errors.StagingError as error:
             refused = error
     checked = False
@@ -88,7 +102,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
             truth = _truth(truth, cond)
             if not agree(lanes_of(truth)) and refused is None:
                 try:
-                    return _staged_loop(cond, body, state)
+                    return _staged_loop(cond, body, state, closing)
                 except errors.StagingError as error:
                     refused = error
             try:
@@ -114,13 +128,15 @@ def _truth(value: Any, cond: Callable[..., Any]) -> Any:
     return value if dtype_of(value).kind == "b" else np.not_equal(value, 0)
 
 
-def _staged_loop(cond: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
+def _staged_loop(
+    cond: Callable[..., Any], body: Callable[..., Any], state: Any, closing: Callable[..., Any]
+) -> Any:
     """The loop as one primitive, on what its functions close over, and the state."""
     leaves, structure = tree.flatten(state)
     arguments = tree.structure((state,))
     step = Flattened(lambda state: (body(state), None), arguments, "while_loop", body)
     run, run_captured, specs = close_body(
-        "while_loop", body, step, [spec_of(leaf) for leaf in leaves], (), structure
+        "while_loop", body, step, [spec_of(leaf) for leaf in leaves], (), structure, closing
     )
     test, test_captured = close(
         Flattened(lambda state: _truth(cond(state), cond), arguments, "while_loop"), specs

@@ -21,7 +21,7 @@ from functrans.core.shapes import ArraySpec, dtype_of, spec_of
 from functrans.graph.graph import Equation, Graph, Variable, fitting
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.interpreters.dual import Dual, DualTracer
-from functrans.interpreters.stage import Stage
+from functrans.interpreters.stage import CatchingStage, Stage
 from functrans.interpreters.tape import Tape, TapeTracer, sweep
 from functrans.ops.structure import stop_gradient
 from functrans.transforms.leaves import (
@@ -334,7 +334,11 @@ def close(
     ] = {}  # one variable for one value, whichever tracer stands for it
     for variable, value in list(graph.constants.items()):
         if isinstance(value, Tracer):
-            key = (id(value.interpreter), id(getattr(value, "value", None)), id(value.detail))
+            key = (
+                id(value.interpreter),
+                id(getattr(value, "value", None)),
+                id(getattr(value, "detail", None)),
+            )
             same[variable] = captured.setdefault(key, (variable, value))[0]
             del graph.constants[variable]
     if len(captured) < len(same):
@@ -345,6 +349,19 @@ def close(
         graph.outputs = [same.get(v, v) for v in graph.outputs]
     graph.inputs = [*(variable for variable, _ in captured.values()), *graph.inputs]
     return Procedure(graph), [value for _, value in captured.values()]
+
+
+def close_all(
+    function: Callable[..., Any], specs: Sequence[ArraySpec]
+) -> tuple[Procedure, list[Any]]:
+    """The same for a function that need not run: nothing that it does is done outside of the procedure.
+
+    If it looks at values that it closes over, they have to be known: then it is what `close` gives.
+    """
+    try:
+        return close(function, specs, CatchingStage(function))
+    except errors.StagingError:
+        return close(function, specs)
 
 
 def staged(function: Callable[..., Any], specs: Sequence[ArraySpec]) -> Procedure:

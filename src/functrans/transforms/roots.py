@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.dispatch import is_anything_running
+from functrans.core.dispatch import is_anything_running, watcher
 from functrans.core.shapes import spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.implicit import stripped
-from functrans.transforms.leaves import is_known, strong, zeros
-from functrans.transforms.linear import UserSolver, closed_system, dense_solve
-from functrans.transforms.loops import while_loop
+from functrans.transforms.leaves import is_known, is_staging, strong, zeros
+from functrans.transforms.linear import DenseSolver, UserSolver, closed_system
+from functrans.transforms.loops import solver_loop
 from functrans.transforms.procedures import (
     CuriousStage,
     Procedure,
@@ -64,7 +64,7 @@ def custom_root(
     tangent_solve : callable, optional
         tangent_solve(matvec, b) -> x solves linear systems with the Jacobian of `f`, or its transpose,
         such as `lambda matvec, b: gmres(matvec, b)[0]`. If it is not given, the Jacobian is computed as a
-        matrix.
+        matrix; where that is singular, there is a `SingularError`.
     tol : float
         The root is reported by a `ConvergenceWarning` if ‖f(x)‖ > tol (1 + ‖f(init)‖).
 
@@ -107,7 +107,13 @@ def custom_root(
         )
 
     if tangent_solve is None:
-        solver: Any = dense_solve
+        solver: Any = DenseSolver(
+            f"custom_root: the Jacobian of {errors.describe(f)} is singular at the root, which has no "
+            "derivative then",
+            "Solve for as many unknowns as there are independent equations, keep away from multiple "
+            "roots, or give a tangent_solve that can do with a singular system, such as "
+            "lambda matvec, b: gmres(matvec, b)[0].",
+        )
     else:
         check_callable(tangent_solve, "custom_root")
         solver = UserSolver(tangent_solve, structure, "custom_root", tol)
@@ -160,7 +166,9 @@ def fixed_point(
 
         return staged(difference, step.inputs) if step.outputs else step
 
-    found = _root("fixed_point", f, leaves, structure, iteration.find, residual, iteration.solve)
+    found = _root(
+        "fixed_point", f, leaves, structure, iteration.find, residual, iteration.solve, is_seen=True
+    )
     return tree.unflatten(structure, found)
 
 
@@ -199,7 +207,7 @@ class _Iteration:
 
         state = (start, np.float64(np.inf), np.float64(0.0), 0)
         # The first step is made anyway: there is no change to look at before it.
-        x, change, allowed, count = while_loop(going_on, body, body(state))
+        x, change, allowed, count = solver_loop(going_on, body, body(state))
         return report(
             x,
             np.logical_not(np.isfinite(change) & (change <= allowed)),
@@ -219,8 +227,12 @@ def _root(
     find: Callable[..., list[Any]],
     residual: Callable[[Procedure], Procedure],
     tangent_solver: Any,
+    is_seen: bool = False,
 ) -> list[Any]:
-    """What `find` finds, with the derivatives of a root of the residual of f."""
+    """What `find` finds, with the derivatives of a root of the residual of f.
+
+    `is_seen` says whether `detect_anomaly` looks at what `find` does, because that is to call f.
+    """
     specs = [strong(spec_of(leaf)) for leaf in leaves]
     what = f"{name}: the result of {errors.describe(f)}, which should be like its argument,"
 
@@ -243,7 +255,11 @@ def _root(
         procedure, captured = written(CuriousStage(f, found))
     else:
         fixed = stripped(captured)
-        found = find(lambda *x: procedure(*fixed, *x), start)
+        tool = watcher()
+        if is_seen and tool is not None and not is_staging():
+            found = tool.look_on(lambda *x: find(direct, list(x)), start)  # on the user's own lines
+        else:
+            found = find(lambda *x: procedure(*fixed, *x), start)
     count = len(captured)
 
     @functools.cache
@@ -252,7 +268,11 @@ def _root(
 
     @functools.cache
     def jacobian() -> System:
-        return System(_linearized(equation(), count), tangent_solver, tangent_solver)
+        try:
+            matvec = _linearized(equation(), count)
+        except errors.MissingRuleError:
+            return adjoint().transposed()  # J = (J^T)^T: reverse mode twice
+        return System(matvec, tangent_solver, tangent_solver)
 
     @functools.cache
     def adjoint() -> System:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.shapes import cast, dtype_of, shape_of
-from functrans.transforms.loops import fori_loop, while_loop
+from functrans.transforms.loops import fori_loop, solver_loop
 from functrans.transforms.scanning import scan
 from functrans.transforms.vectors import quotient, report
 
@@ -258,7 +258,7 @@ def _adaptive(slope: Slope, y0: Any, times: Any, table: Table, options: Options)
             return (s < target) & ~failed & (count < options.mxstep)
 
         count = np.where(failed, count, 0)
-        state = while_loop(going_on, step, (s, h, count, failed, *rest))
+        state = solver_loop(going_on, step, (s, h, count, failed, *rest))
         s, h, count, failed, y, last_s, last_h, last_y, slopes = state
         failed = failed | (s < target)
         fraction = cast(quotient(target - last_s, last_h), _real(y))

@@ -14,6 +14,7 @@ import numpy as np
 
 from functrans.core.shapes import cast, dtype_of, shape_of, spec_of
 from functrans.transforms.batching import vmap
+from functrans.transforms.branching import choose
 from functrans.transforms.derivatives import jvp, vjp
 from functrans.transforms.leaves import Flags, chosen, moves, strong, zeros
 from functrans.transforms.scanning import scan
@@ -36,6 +37,10 @@ class Equation:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def _nan_unless_zero(x: Any) -> Any:
+    return np.where(x == 0, x, np.nan)
 
 
 def _along(equation: Any, path: Any, t: Any, parameters: Sequence[Any]) -> Any:
@@ -111,13 +116,21 @@ def cotangents_of_path(
 
     backward = Equation(adjoint, f"adjoint of {equation}")
 
+    def followed(a: Any, integral: Any, y: Any, start: Any, stop: Any) -> Any:
+        state = np.concatenate([y, a, integral]).astype(common)
+        state = solve(backward, state, np.stack([start, stop]), *parameters)[1]
+        return cast(state[size : 2 * size], dtype), cast(state[2 * size :], none.dtype)
+
+    # There is no path behind a failure; what does not ask for it has its derivative all the same.
+    def passed(a: Any, integral: Any, *_: Any) -> Any:
+        return _nan_unless_zero(a), integral + cast(np.sum(_nan_unless_zero(a)), none.dtype)
+
     def interval(carry: Any, step: Any) -> Any:
         a, integral = carry
         y, cotangent, start, stop = step
-        state = np.concatenate([y, a + cotangent, integral]).astype(common)
-        state = solve(backward, state, np.stack([start, stop]), *parameters)[1]
-        a, integral = state[size : 2 * size], state[2 * size :]
-        return (cast(a, dtype), cast(integral, none.dtype)), None
+        exists = np.all(np.isfinite(y)).astype(np.int64)
+        operands = (a + cotangent, integral, y, start, stop)
+        return choose(exists, (passed, followed), operands, "odeint", compared=False), None
 
     a, integral = np.zeros(size, dtype), none
     if shape_of(t)[0] > 1:
@@ -126,7 +139,8 @@ def cotangents_of_path(
     cotangents = [a + g[0]] if active[0] else []
     if active[1]:
         along = _along(equation, path, t, parameters)
-        later = np.sum(g[1:] * along[1:], axis=1)
+        exists = np.isfinite(path[1:])
+        later = np.sum(np.where(exists, g[1:] * along[1:], _nan_unless_zero(g[1:])), axis=1)
         first = -np.sum(a * along[0], keepdims=True)
         cotangents.append(cast(np.concatenate([first, later]), dtype_of(t)))
     return cotangents + parted(integral, wanted)

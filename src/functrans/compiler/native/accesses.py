@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from functrans.compiler.native.entrywise import Lanes
@@ -34,6 +35,8 @@ class AccessWriter:
         self.inner = Loop(1, ())
         self.width = 1
         self.masks = False  # whether the processor has vectors whose lanes can be left out
+        self.diagonals: dict[int, str] = {}
+        self.numbers: dict[str, str] = {}  # of lanes, by the index of the first; for one point
 
     def access(self, view: View) -> int:
         """The number of a new access."""
@@ -124,19 +127,48 @@ class AccessWriter:
         """The entry in the lane whose distance is 0."""
         writer, stride = self.writer, self.inner.strides[access]
         kind = self.accesses[access].view.buffer.kind
-        start = writer.op(
-            f"add i64 {self.pointers[access]}, {writer.op(f'mul i64 {index}, {stride}')}"
-        )
-        vector = f"<{self.width} x i64>"
-        first = writer.op(f"insertelement {vector} poison, i64 {start}, i32 0")
-        spread = writer.op(
-            f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
-        )
-        steps = ", ".join(f"i64 {lane * stride}" for lane in range(self.width))
-        distances = writer.op(f"add {vector} {spread}, <{steps}>")
-        hit = writer.op(f"icmp eq {vector} {distances}, zeroinitializer")
+        if access in self.diagonals:
+            hit = writer.op(
+                f"icmp eq <{self.width} x i64> {self._lane_numbers(index)}, {self.diagonals[access]}"
+            )
+        else:
+            start = writer.op(
+                f"add i64 {self.pointers[access]}, {writer.op(f'mul i64 {index}, {stride}')}"
+            )
+            steps = ", ".join(f"i64 {lane * stride}" for lane in range(self.width))
+            vector = f"<{self.width} x i64>"
+            distances = writer.op(f"add {vector} {self._spread(start)}, <{steps}>")
+            hit = writer.op(f"icmp eq {vector} {distances}, zeroinitializer")
         scale = lanes.constant(self.accesses[access].view.buffer.scale, kind)
         return lanes.select(hit, kind, scale, "zeroinitializer")
+
+    def find_diagonals(self, accesses: Iterable[int]) -> None:
+        """Before the innermost loop: the number along it at which each identity matrix has its entry."""
+        self.diagonals = {}
+        for access in accesses:
+            stride = self.inner.strides[access]
+            if self.is_identity(access) and stride in (1, -1):
+                place = self.pointers[access]
+                if stride == 1:
+                    place = self.writer.op(f"sub i64 0, {place}")
+                self.diagonals[access] = self._spread(place)
+
+    def _lane_numbers(self, index: str) -> str:
+        """How far every lane is along the innermost loop."""
+        if index not in self.numbers:
+            steps = ", ".join(f"i64 {lane}" for lane in range(self.width))
+            self.numbers[index] = self.writer.op(
+                f"add <{self.width} x i64> {self._spread(index)}, <{steps}>"
+            )
+        return self.numbers[index]
+
+    def _spread(self, number: str) -> str:
+        """An integer in all lanes."""
+        writer, vector = self.writer, f"<{self.width} x i64>"
+        first = writer.op(f"insertelement {vector} poison, i64 {number}, i32 0")
+        return writer.op(
+            f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
+        )
 
     def store(self, access: int, index: str, count: int, value: str) -> None:
         self.store_at(access, self.address(access, index), count, value)

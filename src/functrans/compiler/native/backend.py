@@ -17,6 +17,7 @@ from functrans.compiler.native.entry import python_function
 from functrans.compiler.native.kinds import is_python_integer, kind_of
 from functrans.compiler.native.module import Module
 from functrans.compiler.native.plan import Plan, is_native
+from functrans.compiler.native.slices import sums_of_slices
 from functrans.compiler.subroutines import with_subroutines
 from functrans.core import errors, tree
 from functrans.core.shapes import ArraySpec
@@ -25,7 +26,7 @@ from functrans.graph.graph import Equation, Graph, Variable
 
 def compile_native(graph: Graph, slow: Any) -> Compiled:
     """A graph as compiled code. `slow` is called with arguments that the code does not take."""
-    graph = with_subroutines(graph, _flat)
+    graph = sums_of_slices(with_subroutines(graph, _flat))
     native = [is_native(equation, graph.constants) for equation in graph.equations]
     if all(native) and _is_plain(graph):
         return _whole(graph, slow)
@@ -34,7 +35,7 @@ def compile_native(graph: Graph, slow: Any) -> Compiled:
 
 def _flat(graph: Graph) -> Any:
     """A graph as a function from flat inputs to flat outputs."""
-    graph = with_subroutines(graph, _flat)
+    graph = sums_of_slices(with_subroutines(graph, _flat))
     native = [is_native(equation, graph.constants) for equation in graph.equations]
     if all(native) and _is_plain(graph):
         return _on_values(graph)[0]
@@ -153,6 +154,11 @@ def _converted(leaf: Any, spec: ArraySpec) -> Any:
     if np.shape(leaf) != spec.shape:
         raise errors.GraphError(
             f"native code for {spec} was given an array of shape {np.shape(leaf)}."
+        )
+    if np.iscomplexobj(leaf) and spec.dtype.kind != "c":
+        raise errors.GraphError(
+            f"a step of this function gave {leaf}, and it was traced for real numbers. Python's "
+            "(-1.0) ** 0.5 is complex: pass np.float64(x) in place of x to have nan, or a complex x."
         )
     if not spec.shape and spec.dtype == np.float64:
         return float(leaf) if spec.weak else np.float64(leaf)

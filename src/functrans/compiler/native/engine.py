@@ -7,9 +7,6 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir
-
-from functrans.compiler.native import mathematics
 
 _lock = threading.RLock()  # what belongs to LLVM is used by one thread at a time
 
@@ -68,18 +65,3 @@ class Code:
         with _lock:
             engine = self._engine
             return int(engine.get_function_address(name) or engine.get_global_value_address(name))
-
-
-_functions: dict[tuple[str, str, int], Code] = {}
-
-
-def provide(name: str, letter: str, width: int) -> None:
-    """See that modules find a vector function; it is compiled once in a process."""
-    key = (name, letter, width)
-    with _lock:
-        if key not in _functions:
-            module = ir.Module("function")
-            function = mathematics.function(module, name, letter, width)
-            function.linkage = "external"
-            _functions[key] = code = Code(object_code(str(module)))
-            llvm.add_symbol(function.name, code.address(function.name))

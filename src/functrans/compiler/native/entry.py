@@ -15,14 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from functrans.compiler.native.arguments import TYPE
 from functrans.compiler.native.kinds import FLOAT64, kind_of
 from functrans.compiler.native.writer import FunctionWriter
 from functrans.core.shapes import ArraySpec
-
-# The layout of CPython's objects and of NumPy's arrays, in bytes. NumPy promises it in its C API.
-_TYPE, _TUPLE_SIZE, _TUPLE_ITEMS, _LIST_ITEMS, _NUMBER = 8, 16, 24, 24, 16
-_DATA, _NDIM, _DIMENSIONS, _DTYPE, _FLAGS = 16, 24, 32, 56, 64
-_C_ORDER_AND_ALIGNED = 0x0001 | 0x0100
 
 _FASTCALL = 0x0080
 _EMPTY, _SCALAR = 184, 60  # places in the table of NumPy's C API
@@ -64,7 +60,8 @@ def _numpy_function(place: int) -> int:
 class EntryWriter:
     """Writes the function that Python calls.
 
-    `arguments` and `results` are trees of tuples, lists and dicts with numbers of leaves in them.
+    `arguments` and `results` are trees of tuples, lists and dicts with numbers of leaves in them. What is
+    the same for all modules is in `arguments`; this one only says what is where.
     """
 
     def __init__(
@@ -84,45 +81,45 @@ class EntryWriter:
         self.releases = releases  # whether other threads may run meanwhile
         self.writer = FunctionWriter()
         self.globals: list[str] = []
-        self.leaves: list[str] = []  # the arguments, out of their containers
-        self.give_up = "failed"  # the block that frees what was made, and returns nothing
+        # Tables on the stack: where the entries of arguments and results are, and the objects themselves.
+        self.pointers = self.leaves = self.targets = self.arrays = self.numbers = ""
 
     def write(self) -> str:
-        """The function `entry`, and the global `dims` that it needs."""
+        """The function `entry`."""
         writer = self.writer
         writer.start("entry")
-        pointers = writer.op(f"alloca ptr, i64 {max(len(self.inputs), 1)}")
-        targets = writer.op(f"alloca ptr, i64 {max(len(self.outputs), 1)}")
-        numbers = writer.op(f"alloca [8 x i8], i64 {max(len(self.outputs), 1)}")
+        self.pointers, self.leaves = (self._table("ptr", self.inputs) for _ in range(2))
+        self.targets, self.arrays = (self._table("ptr", self.outputs) for _ in range(2))
+        self.numbers = self._table("[8 x i8]", self.outputs)
         self._require(writer.op(f"icmp eq i64 %count, {len(self.arguments)}"))
         for k, part in enumerate(self.arguments):
-            self._open(part, self._read("%args", 8 * k), pointers)
-        arrays = self._make_results(targets, numbers)
+            self._open(part, self._read("%args", 8 * k))
+        self._make_results()
+        count = ("i64", str(len(self.inputs)))
         if self.releases:
             # Meanwhile, another thread may take an array out of the list or dict that holds it.
-            self._for_leaves("Py_IncRef")
+            writer.call("void", "ft_hold", [("ptr", self.leaves), count])
             state = writer.call("ptr", "PyEval_SaveThread", [])
-        failed = writer.op(f"call i32 @body(ptr {pointers}, ptr {targets})")
+        failed = writer.op(f"call i32 @body(ptr {self.pointers}, ptr {self.targets})")
         if self.releases:
             writer.call("void", "PyEval_RestoreThread", [("ptr", state)])
-            self._for_leaves("Py_DecRef")
+            writer.call("void", "ft_release", [("ptr", self.leaves), count])
         good, bad, memory, places = (writer.label() for _ in range(4))
         writer.branch(writer.op(f"icmp eq i32 {failed}, 0"), good, bad)
         writer.start(bad)
+        self._release_results()
         writer.branch(writer.op(f"icmp eq i32 {failed}, 1"), memory, places)
         writer.start(memory)
         writer.call("ptr", "PyErr_NoMemory", [])
-        writer.jump(self.give_up)
+        writer.do("ret ptr null")
         writer.start(places)
-        for array in arrays:
-            if array:
-                writer.call("void", "Py_DecRef", [("ptr", array)])
         self._hand_over(1)
         writer.start(good)
-        writer.do(f"ret ptr {self._close(self.results, arrays, numbers)}")
+        writer.do(f"ret ptr {self._close(self.results)}")
         writer.start("slow")
         self._hand_over(0)
         writer.start("failed")
+        self._release_results()
         writer.do("ret ptr null")
         body = "\n".join(writer.lines)
         return (
@@ -131,15 +128,18 @@ class EntryWriter:
 
     # Small steps.
 
+    def _table(self, kind: str, leaves: list[ArraySpec]) -> str:
+        return self.writer.op(f"alloca {kind}, i64 {max(len(leaves), 1)}")
+
     def _hand_over(self, place: int) -> None:
         """Return what a Python function of the context makes of the arguments."""
         function = self._from_context(place)
         arguments = [("ptr", function), ("ptr", "%args"), ("i64", "%count"), ("ptr", "null")]
         self.writer.do(f"ret ptr {self.writer.call('ptr', 'PyObject_Vectorcall', arguments)}")
 
-    def _for_leaves(self, function: str) -> None:
-        for leaf in self.leaves:
-            self.writer.call("void", function, [("ptr", leaf)])
+    def _release_results(self) -> None:
+        count = str(len(self.outputs))
+        self.writer.call("void", "ft_release", [("ptr", self.arrays), ("i64", count)])
 
     def _read(self, pointer: str, offset: int, kind: str = "ptr") -> str:
         writer = self.writer
@@ -153,24 +153,31 @@ class EntryWriter:
     def _object(self, value: Any) -> str:
         return self._from_context(self.context.object(value))
 
-    def _require(self, condition: str) -> None:
+    def _place(self, value: Any) -> tuple[str, str]:
+        """The place of an object in the context, as an argument."""
+        return ("i64", str(self.context.object(value)))
+
+    def _require(self, condition: str, otherwise: str = "slow") -> None:
         """Go on if it holds, and to the slow way if not."""
         further = self.writer.label()
-        self.writer.branch(condition, further, "slow")
+        self.writer.branch(condition, further, otherwise)
         self.writer.start(further)
 
-    def _require_type(self, value: str, kind: type) -> None:
-        found = self._read(value, _TYPE)
-        self._require(self.writer.op(f"icmp eq ptr {found}, {self._object(kind)}"))
+    def _lengths(self, name: str, shape: tuple[int, ...]) -> list[tuple[str, str]]:
+        """A shape as two arguments: the number of axes, and where their lengths are."""
+        lengths = ", ".join(f"i64 {n}" for n in shape)
+        self.globals.append(f"@{name} = internal constant [{len(shape)} x i64] [{lengths}]")
+        return [("i32", str(len(shape))), ("ptr", f"@{name}")]
 
     # Arguments.
 
-    def _open(self, part: Any, value: str, pointers: str) -> None:
+    def _open(self, part: Any, value: str) -> None:
         writer = self.writer
         if type(part) is int:
-            self._check_leaf(part, value, pointers)
+            self._take(part, value)
         elif type(part) is dict:
-            self._require_type(value, dict)
+            found = self._read(value, TYPE)
+            self._require(writer.op(f"icmp eq ptr {found}, {self._object(dict)}"))
             size = writer.call("i64", "PyDict_Size", [("ptr", value)])
             self._require(writer.op(f"icmp eq i64 {size}, {len(part)}"))
             for key, inner in part.items():
@@ -178,92 +185,72 @@ class EntryWriter:
                     "ptr", "PyDict_GetItem", [("ptr", value), ("ptr", self._object(key))]
                 )
                 self._require(writer.op(f"icmp ne ptr {found}, null"))
-                self._open(inner, found, pointers)
+                self._open(inner, found)
         else:
-            self._require_type(value, type(part))
-            size = self._read(value, _TUPLE_SIZE, "i64")
-            self._require(writer.op(f"icmp eq i64 {size}, {len(part)}"))
-            items, start = value, _TUPLE_ITEMS
-            if type(part) is list and part:
-                items, start = self._read(value, _LIST_ITEMS), 0
+            kind = type(part)
+            arguments = [("ptr", value), ("ptr", "@context"), self._place(kind)]
+            arguments += [("i64", str(len(part))), ("i1", "true" if kind is list else "false")]
+            items = writer.call("ptr", "ft_items", arguments)
+            self._require(writer.op(f"icmp ne ptr {items}, null"))
             for k, inner in enumerate(part):
-                self._open(inner, self._read(items, start + 8 * k), pointers)
+                self._open(inner, self._read(items, 8 * k))
 
-    def _check_leaf(self, number: int, value: str, pointers: str) -> None:
+    def _take(self, number: int, value: str) -> None:
         writer, spec = self.writer, self.inputs[number]
-        self.leaves.append(value)
+        arguments = [("ptr", value), ("ptr", "@context")]
+        tables = [("ptr", self.pointers), ("ptr", self.leaves), ("i64", str(number))]
         if not spec.shape and spec.dtype == FLOAT64.dtype:
             # A Python float and np.float64 hold their number at the same place.
-            self._require_type(value, float if spec.weak else np.float64)
-            data = writer.op(f"getelementptr i8, ptr {value}, i64 {_NUMBER}")
+            arguments.append(self._place(float if spec.weak else np.float64))
+            taken = writer.call("i1", "ft_take_number", [*arguments, *tables])
         else:
-            lengths = ", ".join(f"i64 {n}" for n in spec.shape)
-            self.globals.append(
-                f"@lengths{number} = internal constant [{len(spec.shape)} x i64] [{lengths}]"
-            )
-            data = writer.op(
-                f"call ptr @data_of(ptr {value}, ptr {self._object(np.ndarray)}, "
-                f"ptr {self._object(spec.dtype)}, i32 {len(spec.shape)}, ptr @lengths{number})"
-            )
-            self._require(writer.op(f"icmp ne ptr {data}, null"))
-        slot = writer.op(f"getelementptr ptr, ptr {pointers}, i64 {number}")
-        writer.do(f"store ptr {data}, ptr {slot}")
+            arguments += [self._place(np.ndarray), self._place(spec.dtype)]
+            arguments += self._lengths(f"lengths{number}", spec.shape)
+            taken = writer.call("i1", "ft_take_array", [*arguments, *tables])
+        self._require(taken)
 
     # Results.
 
-    def _make_results(self, targets: str, numbers: str) -> list[str]:
+    def _make_results(self) -> None:
         """New arrays for results with axes; others are written to the stack first."""
         writer = self.writer
-        arrays: list[str] = []
         for k, spec in enumerate(self.outputs):
-            slot = writer.op(f"getelementptr ptr, ptr {targets}, i64 {k}")
+            slot, place = (
+                writer.op(f"getelementptr ptr, ptr {table}, i64 {k}")
+                for table in (self.arrays, self.targets)
+            )
+            writer.do(f"store ptr null, ptr {slot}")
             if not spec.shape:
-                place = writer.op(f"getelementptr [8 x i8], ptr {numbers}, i64 {k}")
-                writer.do(f"store ptr {place}, ptr {slot}")
-                arrays.append("")
-                continue
-            dtype = self._object(spec.dtype)
-            writer.call("void", "Py_IncRef", [("ptr", dtype)])  # the call takes one reference
-            empty = self._from_context(self.context.address(_numpy_function(_EMPTY)))
-            lengths = ", ".join(f"i64 {n}" for n in spec.shape)
-            self.globals.append(
-                f"@dims{k} = internal constant [{len(spec.shape)} x i64] [{lengths}]"
-            )
-            array = writer.op(
-                f"call ptr {empty}(i32 {len(spec.shape)}, ptr @dims{k}, ptr {dtype}, i32 0)"
-            )
-            self._give_up_if_null(array)
-            arrays.append(array)
-            writer.do(f"store ptr {self._read(array, _DATA)}, ptr {slot}")
-        return arrays
+                number = writer.op(f"getelementptr [8 x i8], ptr {self.numbers}, i64 {k}")
+                writer.do(f"store ptr {number}, ptr {place}")
+        for k, spec in enumerate(self.outputs):
+            if spec.shape:
+                empty = ("i64", str(self.context.address(_numpy_function(_EMPTY))))
+                arguments = [("ptr", "@context"), empty, self._place(spec.dtype)]
+                arguments += self._lengths(f"dims{k}", spec.shape)
+                arguments += [("ptr", self.targets), ("ptr", self.arrays), ("i64", str(k))]
+                self._require(writer.call("i1", "ft_make_array", arguments), "failed")
 
-    def _give_up_if_null(self, array: str) -> None:
-        """Go on with one more array to free if something fails, in a block before those so far."""
-        writer = self.writer
-        good, release = writer.label(), writer.label()
-        writer.branch(writer.op(f"icmp ne ptr {array}, null"), good, self.give_up)
-        writer.start(release)
-        writer.call("void", "Py_DecRef", [("ptr", array)])
-        writer.jump(self.give_up)
-        self.give_up = release
-        writer.start(good)
-
-    def _close(self, part: Any, arrays: list[str], numbers: str) -> str:
+    def _close(self, part: Any) -> str:
         """The result: arrays and numbers in their containers. Only a lack of memory can go wrong."""
         writer = self.writer
         if type(part) is int:
-            return arrays[part] or self._number(part, numbers)
+            return (
+                self._read(self.arrays, 8 * part)
+                if self.outputs[part].shape
+                else self._number(part)
+            )
         if type(part) is dict:
             made = writer.call("ptr", "PyDict_New", [])
             for key, inner in part.items():
-                value = self._close(inner, arrays, numbers)
+                value = self._close(inner)
                 key_object = self._object(key)
                 writer.call(
                     "i32", "PyDict_SetItem", [("ptr", made), ("ptr", key_object), ("ptr", value)]
                 )
                 writer.call("void", "Py_DecRef", [("ptr", value)])
             return made
-        values = [self._close(inner, arrays, numbers) for inner in part]
+        values = [self._close(inner) for inner in part]
         kind = "Tuple" if type(part) is tuple else "List"
         made = writer.call("ptr", f"Py{kind}_New", [("i64", str(len(values)))])
         for k, value in enumerate(values):
@@ -271,10 +258,10 @@ class EntryWriter:
             writer.call("i32", f"Py{kind}_SetItem", arguments)
         return made
 
-    def _number(self, k: int, numbers: str) -> str:
+    def _number(self, k: int) -> str:
         """A result without axes: a NumPy scalar, or a Python number."""
         writer, spec = self.writer, self.outputs[k]
-        place = writer.op(f"getelementptr [8 x i8], ptr {numbers}, i64 {k}")
+        place = writer.op(f"getelementptr [8 x i8], ptr {self.numbers}, i64 {k}")
         kind = kind_of(spec.dtype)
         assert kind is not None
         if spec.weak and kind.is_float:
@@ -290,55 +277,6 @@ class EntryWriter:
         scalar = self._from_context(self.context.address(_numpy_function(_SCALAR)))
         dtype = self._object(spec.dtype)
         return writer.op(f"call ptr {scalar}(ptr {place}, ptr {dtype}, ptr null)")
-
-
-# Where the entries of an array begin, or null if it is not one of this dtype and shape in C order.
-DATA_OF = f"""define internal ptr @data_of(ptr %value, ptr %type, ptr %dtype, i32 %ndim, ptr %lengths) {{
-entry:
-  %type_place = getelementptr i8, ptr %value, i64 {_TYPE}
-  %its_type = load ptr, ptr %type_place
-  %is_array = icmp eq ptr %its_type, %type
-  br i1 %is_array, label %array, label %other
-array:
-  %dtype_place = getelementptr i8, ptr %value, i64 {_DTYPE}
-  %its_dtype = load ptr, ptr %dtype_place
-  %same_dtype = icmp eq ptr %its_dtype, %dtype
-  %ndim_place = getelementptr i8, ptr %value, i64 {_NDIM}
-  %its_ndim = load i32, ptr %ndim_place
-  %same_ndim = icmp eq i32 %its_ndim, %ndim
-  %flags_place = getelementptr i8, ptr %value, i64 {_FLAGS}
-  %its_flags = load i32, ptr %flags_place
-  %set = and i32 %its_flags, {_C_ORDER_AND_ALIGNED}
-  %in_order = icmp eq i32 %set, {_C_ORDER_AND_ALIGNED}
-  %alike = and i1 %same_dtype, %same_ndim
-  %fits = and i1 %alike, %in_order
-  br i1 %fits, label %axes, label %other
-axes:
-  %count = sext i32 %ndim to i64
-  %lengths_place = getelementptr i8, ptr %value, i64 {_DIMENSIONS}
-  %its_lengths = load ptr, ptr %lengths_place
-  br label %axis
-axis:
-  %k = phi i64 [ 0, %axes ], [ %next, %same ]
-  %more = icmp slt i64 %k, %count
-  br i1 %more, label %compare, label %good
-compare:
-  %have_place = getelementptr i64, ptr %its_lengths, i64 %k
-  %have = load i64, ptr %have_place
-  %want_place = getelementptr i64, ptr %lengths, i64 %k
-  %want = load i64, ptr %want_place
-  %equal = icmp eq i64 %have, %want
-  br i1 %equal, label %same, label %other
-same:
-  %next = add i64 %k, 1
-  br label %axis
-good:
-  %data_place = getelementptr i8, ptr %value, i64 {_DATA}
-  %data = load ptr, ptr %data_place
-  ret ptr %data
-other:
-  ret ptr null
-}}"""
 
 
 class _MethodDef(ctypes.Structure):

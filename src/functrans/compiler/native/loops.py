@@ -12,6 +12,7 @@ from functrans.compiler.native.entrywise import Lanes, emit, operand_kinds
 from functrans.compiler.native.gathers import Gatherer
 from functrans.compiler.native.kinds import INT64, Kind, kind_of, literal
 from functrans.compiler.native.plan import Kernel, Value
+from functrans.compiler.native.views import Buffer
 from functrans.graph.graph import Variable
 
 # So many vectors are added up before their sum goes into a compensated one: the error of a long sum is
@@ -51,6 +52,15 @@ def identity(name: str, kind: Kind) -> Any:
     return bounds.min if name == "max" else bounds.max
 
 
+class Rows(NamedTuple):
+    """A buffer of which each round of the outermost loop begins one row, and adds to some before it."""
+
+    item: int  # the one that is the first to add to a row
+    length: int  # of a row
+    first: int  # the row that the first round begins
+    rounds: int  # each of which begins one row
+
+
 class KernelWriter(AccessWriter):
     """Writes the function of one kernel.
 
@@ -61,7 +71,8 @@ class KernelWriter(AccessWriter):
         super().__init__()
         self.kernel = kernel
         self.values = values
-        self.loads = {variable: self.access(view) for variable, view in kernel.loads.items()}
+        views = {view: self.access(view) for view in dict.fromkeys(kernel.loads.values())}
+        self.loads = {variable: views[view] for variable, view in kernel.loads.items()}
         self.targets: list[int] = []  # for each item, its access
         self.items = kernel.items
         for item in self.items:
@@ -74,6 +85,33 @@ class KernelWriter(AccessWriter):
         # Where sums over several loops keep what their rounding has lost, so that they are as exact as
         # NumPy's, which adds up all in pairs.
         self.lost: dict[int, str] = {}
+        # Such rows need not be set to zero before. `is_fresh` is true, or names what tells it.
+        self.begun = {buffer: rows for buffer in kernel.begun if (rows := self._rows(buffer))}
+        self.is_fresh = "true"
+
+    def _rows(self, buffer: Buffer) -> Rows | None:
+        """How the rows of a buffer are begun, if all parts are whole rows."""
+        if len(self.loops) == 1:
+            return None
+        outer, *inner = self.loops
+        first, begins, found = -1, -1, set()
+        for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True)):
+            if item.action == "accumulate" and item.view and item.view.buffer is buffer:
+                length = outer.strides[target]
+                if length <= 0 or item.view.offset % length:
+                    return None
+                found.add((length, tuple(loop.strides[target] for loop in inner)))
+                if item.view.offset // length > first:
+                    first, begins = item.view.offset // length, k
+        if len(found) != 1:
+            return None
+        ((length, strides),) = found
+        expected = 1  # the inner loops go over all entries of a row, in some order
+        for stride, loop in sorted(zip(strides, inner, strict=True)):
+            if stride != expected:
+                return None
+            expected *= loop.length
+        return Rows(begins, length, first, outer.length) if expected == length else None
 
     def _lanes(self, vector_bytes: int) -> int:
         sizes = [access.view.buffer.kind.size for access in self.accesses]
@@ -217,12 +255,7 @@ class KernelWriter(AccessWriter):
         whole_end = length - length % width
 
         def point(index: str, count: int) -> None:
-            standing = {
-                variable: self.splat(lanes, access)
-                for variable, access in self.loads.items()
-                if not self.inner.strides[access]
-            }
-            self._point(lanes, standing, index, count)
+            self._point(lanes, self._standing(lanes), index, count)
 
         def block(index: str, _: list[str]) -> list[str]:
             self._loop(depth, lambda: point(index, width))
@@ -263,11 +296,7 @@ class KernelWriter(AccessWriter):
     def _innermost(self, depth: int) -> None:
         length, width = self.inner.length, self.width
         lanes = Lanes(self.writer, width)
-        standing = {
-            variable: self.splat(lanes, access)
-            for variable, access in self.loads.items()
-            if not self.inner.strides[access]
-        }
+        standing = self._standing(lanes)
         split = depth == 0  # the range is given from outside
         unroll = self._unroll(length)
         step = width * unroll
@@ -288,6 +317,16 @@ class KernelWriter(AccessWriter):
         for k in sums:
             self._flush(lanes, k, totals[k])
 
+    def _standing(self, lanes: Lanes) -> dict[int, str]:
+        """What stands still along the innermost loop, by its access."""
+        accesses = dict.fromkeys(self.loads.values())
+        self.find_diagonals(accesses)
+        return {
+            access: self.splat(lanes, access)
+            for access in accesses
+            if not self.inner.strides[access]
+        }
+
     def _unroll(self, length: int) -> int:
         """How many vectors one round takes: several if it is a sum that would wait for itself."""
         work = sum(item.action == "compute" for item in self.items)
@@ -303,7 +342,7 @@ class KernelWriter(AccessWriter):
     def _vector_loop(
         self,
         lanes: Lanes,
-        standing: dict[Variable, str],
+        standing: dict[int, str],
         sums: list[int],
         start: str,
         stop: str,
@@ -324,7 +363,7 @@ class KernelWriter(AccessWriter):
     def _plain_loop(
         self,
         lanes: Lanes,
-        standing: dict[Variable, str],
+        standing: dict[int, str],
         totals: dict[int, list[str]],
         start: str,
         stop: str,
@@ -349,7 +388,7 @@ class KernelWriter(AccessWriter):
     def _blocked_loop(
         self,
         lanes: Lanes,
-        standing: dict[Variable, str],
+        standing: dict[int, str],
         sums: list[int],
         start: str,
         stop: str,
@@ -403,7 +442,7 @@ class KernelWriter(AccessWriter):
     def _rest(
         self,
         lanes: Lanes,
-        standing: dict[Variable, str],
+        standing: dict[int, str],
         totals: dict[int, list[str]],
         rest: list[tuple[int, int]],
         split: bool,
@@ -441,20 +480,26 @@ class KernelWriter(AccessWriter):
     # One point: `count` lanes from `index` on. Returns the values of the reductions of this loop.
 
     def _point(
-        self, lanes: Lanes, standing: dict[Variable, str], index: str, count: int
+        self, lanes: Lanes, standing: dict[int, str], index: str, count: int
     ) -> dict[int, str]:
-        known = dict(standing)
+        loaded = dict(standing)
+        known: dict[Variable, str] = {}
         found: dict[int, str] = {}
+        self.numbers = {}
 
         def value_of(variable: Variable, kind: Kind) -> str:
-            value = self.values[variable]
-            if variable in self.loads or variable in known:
-                if variable not in known:
-                    known[variable] = self.load(lanes, self.loads[variable], index, count)
-                have = kind_of(variable.spec.dtype)
-                assert have is not None
-                return lanes.convert(known[variable], have, kind)
-            return lanes.constant(value.literal, kind)
+            if variable in known:
+                value = known[variable]
+            elif variable in self.loads:
+                access = self.loads[variable]
+                if access not in loaded:
+                    loaded[access] = self.load(lanes, access, index, count)
+                value = loaded[access]
+            else:
+                return lanes.constant(self.values[variable].literal, kind)
+            have = kind_of(variable.spec.dtype)
+            assert have is not None
+            return lanes.convert(value, have, kind)
 
         for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True)):
             if item.action == "compute":
@@ -476,7 +521,7 @@ class KernelWriter(AccessWriter):
             elif item.action == "store":
                 self.store(target, index, count, value_of(item.variable, kind))
             elif item.action == "accumulate":
-                old = self.load(lanes, target, index, count)
+                old = self._sum_so_far(lanes, k, target, index, count)
                 value = value_of(item.variable, kind)
                 new = lanes.op("fadd" if kind.is_float else "add", kind, old, value)
                 self.store(target, index, count, new)
@@ -490,6 +535,20 @@ class KernelWriter(AccessWriter):
                     old = self.load(lanes, target, index, count)
                     self.store(target, index, count, self.combine(lanes, k, old, value))
         return found
+
+    def _sum_so_far(self, lanes: Lanes, k: int, target: int, index: str, count: int) -> str:
+        """What is added to: zeros, if this item begins the row."""
+        kind = self.accesses[target].view.buffer.kind
+        begins = any(rows.item == k for rows in self.begun.values())
+        if begins and self.is_fresh == "true":
+            return "zeroinitializer"
+        old = self.load(lanes, target, index, count)
+        if not begins:
+            return old
+        vector = lanes.type(kind)
+        return self.writer.op(
+            f"select i1 {self.is_fresh}, {vector} zeroinitializer, {vector} {old}"
+        )
 
     # Reductions.
 

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from functrans.compiler.native.engine import provide, vector_bytes
-from functrans.compiler.native.entry import DATA_OF, Context, EntryWriter
+from functrans.compiler.native.engine import vector_bytes
+from functrans.compiler.native.entry import Context, EntryWriter
 from functrans.compiler.native.kinds import Kind, literal
+from functrans.compiler.native.library import (
+    product_function,
+    provide_declared,
+    provide_vector_function,
+)
 from functrans.compiler.native.loops import KernelWriter
 from functrans.compiler.native.memory import place
 from functrans.compiler.native.plan import Kernel, Plan
-from functrans.compiler.native.products import Product, ProductWriter, find_blas, in_parts
+from functrans.compiler.native.products import (
+    Product,
+    ProductWriter,
+    arranged,
+    bands,
+    find_blas,
+    is_small,
+    is_tiled,
+)
 from functrans.compiler.native.threads import (
-    RUNTIME,
-    Task,
+    Job,
     combine_cells,
+    in_table_form,
     parts_of,
     private_cells,
     run_in_threads,
-    starter,
     thread_count,
+    whole_rounds,
 )
+from functrans.compiler.native.tiles import sizes
 from functrans.compiler.native.views import View
 from functrans.compiler.native.writer import FunctionWriter
 
@@ -44,7 +59,7 @@ class Module:
         self.functions: set[tuple[str, str, int]] = set()
         self.kernels: dict[str, str] = {}  # the text of each kernel -> its name
         self.fills: set[Kind] = set()
-        self.starters: dict[str, str] = {}  # of functions that run on several threads
+        self.tables: dict[tuple[int, ...], str] = {}  # integers in memory -> their name
         self.work = 0
         body = self._body()
         graph = plan.graph
@@ -59,19 +74,18 @@ class Module:
         entry_text = entry.write()
         self._collect(entry.writer)
         for function in self.functions:
-            provide(*function)
+            provide_vector_function(*function)
+        provide_declared(self.declarations)
         parts = [
             f"@context = global [{max(len(self.context.addresses), 1)} x ptr] zeroinitializer",
             *(
                 f"{name} = internal constant {kind} {value}"
                 for (kind, value), name in self.numbers.items()
             ),
+            *(_constant(name, numbers) for numbers, name in self.tables.items()),
             *entry.globals,
-            DATA_OF,
             *sorted(self.declarations),
             *(f"define internal void @{name}{text}" for text, name in self.kernels.items()),
-            *self.starters.values(),
-            RUNTIME if self.starters else "",
             *(_fill_function(kind) for kind in self.fills),
             body,
             entry_text,
@@ -164,72 +178,98 @@ class Module:
             return
         loops = KernelWriter(kernel, self.plan.values, vector_bytes())
         lines = loops.write()
-        kinds = ["i64" if loops.is_identity(k) else "ptr" for k in range(len(loops.accesses))]
-        parameters = [f"{kind} %p{k}" for k, kind in enumerate(kinds)]
-        if loops.checks:
-            kinds.append("ptr")
-            parameters.append("ptr %status")
-        parameters += ["i64 %lo", "i64 %hi"]
-        name = self._named(f"({', '.join(parameters)}) {{\n{lines}\n}}")
+        parts = parts_of(loops)
+        # The last rounds of a part touch what the next part touches, so they come afterward.
+        reach = whole_rounds(loops, loops.reach or 0)
+        afterward = [(stop - reach, stop) for _, stop in parts[:-1]] if reach else []
+        if loops.begun and afterward:
+            loops = KernelWriter(kernel, self.plan.values, vector_bytes())
+            loops.is_fresh = "%fresh"  # not in the rounds that come afterward
+            lines = loops.write()
         self._collect(loops.writer)
         points = 1
         for loop in loops.loops:
             points *= loop.length
         self.work += points * len(kernel.items)
-        pointers = [self._pointer(writer, access.view) for access in loops.accesses]
-        if loops.checks:
-            pointers.append("%workspace")
         for view in kernel.cleared:
-            self._fill(writer, view, 0)
+            self._clear(writer, loops, view, afterward)
         for access, value in loops.fills:
             self._fill(writer, loops.accesses[access].view, value)
-        kinds += ["i64", "i64"]
-        parts = parts_of(loops)
+        kinds = ["i64" if loops.is_identity(k) else "ptr" for k in range(len(loops.accesses))]
+        parameters = [(kind, f"%p{k}") for k, kind in enumerate(kinds)]
+        pointers = [self._pointer(writer, access.view) for access in loops.accesses]
+        if loops.checks:
+            parameters.append(("ptr", "%status"))
+            pointers.append("%workspace")
+        parameters += [("i64", "%lo"), ("i64", "%hi")]
         if len(parts) == 1:
-            self._call(writer, Task(name, kinds, [*pointers, "0", str(parts[0][1])]))
+            self._call(writer, parameters, lines, [*pointers, "0", str(parts[0][1])])
             return
-        tables = [list(pointers) for _ in parts]
+        ranges = [(start, stop - (reach if stop < parts[-1][1] else 0)) for start, stop in parts]
         cells = {item: private_cells(writer, len(parts)) for item in loops.totals}
-        for item, places in cells.items():
-            for table, place_of_part in zip(tables, places, strict=True):
-                table[loops.targets[item]] = place_of_part
-        # The last rounds of a part touch what the next part touches, so they come afterward.
-        reach = loops.reach or 0
-        tasks = [
-            Task(
-                name, kinds, [*table, str(start), str(stop - (reach if stop < parts[-1][1] else 0))]
-            )
-            for table, (start, stop) in zip(tables, parts, strict=True)
-        ]
-        self._run(writer, tasks)
-        for _, stop in parts[:-1]:
-            if reach:
-                self._call(writer, Task(name, kinds, [*pointers, str(stop - reach), str(stop)]))
-        for item, places in cells.items():
-            combine_cells(writer, loops, item, places, pointers[loops.targets[item]])
+        table = list(pointers)
+        for item, place_of_cells in cells.items():
+            table[loops.targets[item]] = place_of_cells
+        private = {loops.targets[item] for item in cells}
+        name = self._named(in_table_form(parameters, private, len(parts), lines))
+        kinds = [kind for kind, _ in parameters[:-2]]
+        job = Job(name, [*kinds, "ptr"], [*table, self._integers([*ranges, *afterward])])
+        filled = run_in_threads(writer, job, len(parts))
+        for k in range(len(afterward)):
+            writer.do(f"call void @{name}(ptr {filled}, i64 {len(parts) + k})")
+        for item, place_of_cells in cells.items():
+            target = pointers[loops.targets[item]]
+            combine_cells(writer, loops, item, place_of_cells, len(parts), target)
 
-    def _call(self, writer: FunctionWriter, task: Task) -> None:
-        arguments = [f"{kind} {v}" for kind, v in zip(task.kinds, task.values, strict=True)]
-        writer.do(f"call void @{task.name}({', '.join(arguments)})")
-
-    def _run(self, writer: FunctionWriter, tasks: list[Task]) -> None:
-        """One call, or several at the same time."""
-        if len(tasks) == 1:
-            self._call(writer, tasks[0])
+    def _clear(
+        self,
+        writer: FunctionWriter,
+        loops: KernelWriter,
+        view: View,
+        afterward: list[tuple[int, int]],
+    ) -> None:
+        """Set to zero what a kernel adds to, but for the rows that its rounds begin."""
+        rows = loops.begun.get(view.buffer)
+        if rows is None:
+            self._fill(writer, view, 0)
             return
-        for task in tasks:
-            self.starters[task.name] = starter(task.name, task.kinds)
-        run_in_threads(writer, tasks)
+        kind = view.buffer.kind
+        pieces = [(0, rows.first), (rows.first + rows.rounds, view.buffer.size // rows.length)]
+        pieces += [(start + rows.first, stop + rows.first) for start, stop in afterward]
+        for start, stop in pieces:
+            if start < stop:
+                entries = View(view.buffer, (), (), start * rows.length)
+                self._zeros(writer, entries, (stop - start) * rows.length * kind.size)
+
+    def _zeros(self, writer: FunctionWriter, view: View, size: int) -> None:
+        start = self._pointer(writer, view)
+        arguments = [("ptr", start), ("i8", "0"), ("i64", str(size)), ("i1", "false")]
+        writer.call("void", "llvm.memset.p0.i64", arguments)
+
+    def _integers(self, ranges: list[tuple[int, int]], before: Sequence[int] = ()) -> str:
+        """Where some integers and ranges are in memory."""
+        numbers = (*before, *(bound for bounds in ranges for bound in bounds))
+        return self.tables.setdefault(numbers, f"@integers{len(self.tables)}")
+
+    def _call(
+        self,
+        writer: FunctionWriter,
+        parameters: list[tuple[str, str]],
+        lines: str,
+        values: list[str],
+    ) -> None:
+        head = ", ".join(f"{kind} {name}" for kind, name in parameters)
+        name = self._named(f"({head}) {{\n{lines}\n}}")
+        given = [f"{kind} {v}" for (kind, _), v in zip(parameters, values, strict=True)]
+        writer.do(f"call void @{name}({', '.join(given)})")
 
     def _fill(self, writer: FunctionWriter, view: View, value: Any) -> None:
         """Set a whole buffer to a number."""
         buffer, kind = view.buffer, view.buffer.kind
-        start = self._pointer(writer, view)
         if not value:
-            size = str(buffer.size * kind.size)
-            arguments = [("ptr", start), ("i8", "0"), ("i64", size), ("i1", "false")]
-            writer.call("void", "llvm.memset.p0.i64", arguments)
+            self._zeros(writer, view, buffer.size * kind.size)
             return
+        start = self._pointer(writer, view)
         self.fills.add(kind)
         number = str(int(value)) if kind.is_bool else literal(value, kind)
         writer.do(
@@ -237,18 +277,55 @@ class Module:
         )
 
     def _call_product(self, writer: FunctionWriter, product: Product) -> None:
-        blas = find_blas()
-        kind = product.out.buffer.kind
-        slot = self.context.address(blas.addresses[kind.letter]) if blas is not None else -1
+        product = arranged(product)
         self.work += product.out.size * product.a.shape[-1]
-        tasks = []
-        for part in in_parts(product, thread_count()):
-            matrices = ProductWriter(part, vector_bytes(), slot)
-            name = self._named(f"(ptr %a, ptr %b, ptr %c) {{\n{matrices.write()}\n}}")
-            self._collect(matrices.writer)
-            pointers = [self._pointer(writer, view) for view in matrices.product]
-            tasks.append(Task(name, ["ptr"] * 3, pointers))
-        self._run(writer, tasks)
+        pointers = [self._pointer(writer, view) for view in product]
+        parts = bands(product, thread_count())
+        if is_tiled(product):
+            self._call_tiles(writer, product, pointers, parts)
+            return
+        kind, slot = product.out.buffer.kind, -1
+        blas = find_blas()
+        if not is_small(product.a, product.b) and blas is not None:
+            slot = self.context.address(blas.addresses[kind.letter])
+        matrices = ProductWriter(product, vector_bytes(), slot, len(parts) > 1)
+        lines = matrices.write()
+        self._collect(matrices.writer)
+        parameters = [("ptr", f"%{name}") for name in "abc"]
+        if len(parts) == 1:
+            self._call(writer, parameters, lines, pointers)
+            return
+        name = self._named(
+            in_table_form([*parameters, ("i64", "%lo"), ("i64", "%hi")], set(), len(parts), lines)
+        )
+        run_in_threads(
+            writer, Job(name, ["ptr"] * 4, [*pointers, self._integers(parts)]), len(parts)
+        )
+
+    def _call_tiles(
+        self,
+        writer: FunctionWriter,
+        product: Product,
+        pointers: list[str],
+        parts: list[tuple[int, int]],
+    ) -> None:
+        """A product of one pair of matrices by the function that all modules share."""
+        a, b, c = product
+        kind = c.buffer.kind
+        strides = [*a.strides[-2:], b.strides[-2], c.strides[-2]]
+        numbers = sizes(a.shape[-1], b.shape[-1], strides, kind.size)
+        name = product_function(kind.letter, vector_bytes())
+        job = Job(name, ["ptr"] * 4, [*pointers, self._integers(parts, numbers)])
+        if len(parts) > 1:
+            self.declarations.add(f"declare void @{name}(ptr, i64)")
+            run_in_threads(writer, job, len(parts))
+        else:
+            writer.call("void", name, [("ptr", job.table(writer)), ("i64", "0")])
+
+
+def _constant(name: str, numbers: tuple[int, ...]) -> str:
+    entries = ", ".join(f"i64 {number}" for number in numbers)
+    return f"{name} = internal constant [{len(numbers)} x i64] [{entries}]"
 
 
 def _fill_function(kind: Kind) -> str:

@@ -126,6 +126,7 @@ class Kernel:
         self.items: list[Item] = []
         self.loads: dict[Variable, View] = {}  # what it reads from memory, over its shape
         self.cleared: list[View] = []  # what is set to zero before it runs
+        self.begun: set[Buffer] = set()  # those of them that it alone adds to
 
 
 class Value:
@@ -343,6 +344,8 @@ class Plan:
             assert isinstance(first_kernel, Kernel)
             first_kernel.cleared.append(target)
             last = max(steps)
+            if min(steps) == last:
+                first_kernel.begun.add(target.buffer)
         self.values[out] = Value(last, view=target)
 
     def _added(self, parts: Any, templates: Any) -> list[tuple[Variable, Any]]:

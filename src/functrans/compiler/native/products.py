@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from functrans.compiler.native.kinds import Kind, literal
+from functrans.compiler.native.tiles import ROWS
 from functrans.compiler.native.views import View
 from functrans.compiler.native.writer import FunctionWriter
 
@@ -20,8 +21,8 @@ _SMALL = 32**3  # multiplications; with less, a call of BLAS costs more than the
 # rows do not fall on the same lines of it.
 _CACHE, _PAGE = 1 << 21, 1 << 12
 _LARGE = 1 << 26  # multiplications; with more, the finer blocks of BLAS win
-_ROWS = 4  # of the result, that are in registers at a time
-_WORTH = 1 << 21  # multiplications; with more, several threads share the rows
+_WORTH = 1 << 20  # multiplications; with more, several threads share the rows
+_SHARES = 4  # bands of rows for each thread, at most
 
 
 class Product(NamedTuple):
@@ -78,24 +79,35 @@ def is_small(a: View, b: View) -> bool:
     return is_loop(a.shape[-2], a.shape[-1], b.shape[-1], a.buffer.kind.size)
 
 
-def in_parts(product: Product, count: int) -> list[Product]:
-    """The product of one pair of matrices cut into bands of rows, one for each thread."""
-    a, b, out = arranged(product)
-    rows, columns = a.shape[-2], b.shape[-1]
+def is_tiled(product: Product) -> bool:
+    """Whether the function for matrices of any size does it: it is compiled already, most of the time.
+
+    The smallest ones are faster as code of their own.
+    """
+    a, b, c = product
+    unbroken = b.strides[-1] == 1 and c.strides[-1] == 1 and b.shape[-1] > 1
+    work = a.shape[-2] * a.shape[-1] * b.shape[-1]
+    return unbroken and not lane_loops(product) and is_small(a, b) and work > _SMALL
+
+
+def bands(product: Product, threads: int) -> list[tuple[int, int]]:
+    """The rows of the result in bands for several threads, or all in one."""
+    a, b, _ = product
+    rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     # A matrix times a vector waits for memory, and takes longer than its arithmetic.
-    work = rows * a.shape[-1] * columns * (4 if columns == 1 else 1)
-    if not is_small(a, b) or len(out.shape) > 2 or work < _WORTH or rows < 4 * _ROWS:
-        return [product]
-    size = -(-rows // (count * _ROWS)) * _ROWS
-    return [
-        Product(_band(a, start, size), b, _band(out, start, size)) for start in range(0, rows, size)
-    ]
+    work = rows * inner * columns * (4 if columns == 1 else 1)
+    shared = is_tiled(product) or (is_dots(product) and not lane_loops(product))
+    if not shared or work < _WORTH or rows < 4 * ROWS or threads < 2:
+        return [(0, rows)]
+    count = threads * min(max(work // threads // _WORTH, 1), _SHARES)
+    size = -(-rows // (count * ROWS)) * ROWS
+    return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
-def _band(view: View, start: int, size: int) -> View:
-    rows = min(size, view.shape[0] - start)
-    offset = view.offset + start * view.strides[0]
-    return view._replace(shape=(rows, view.shape[1]), offset=offset)
+def is_dots(product: Product) -> bool:
+    """Whether rows of a, and the one column of b, lie in memory in one piece."""
+    a, b, _ = product
+    return b.shape[-1] == 1 and is_small(a, b) and a.strides[-1] == b.strides[-2] == 1
 
 
 def arranged(product: Product) -> Product:
@@ -126,11 +138,15 @@ def lane_loops(product: Product) -> list[tuple[int, tuple[int, int, int]]]:
 
 
 class ProductWriter:
-    """Writes the function of one product, of the pointers a, b and c."""
+    """Writes the function of one `arranged` product, of the pointers a, b and c.
 
-    def __init__(self, product: Product, vector_bytes: int, gemm_slot: int) -> None:
+    In bands, it also takes a range of rows.
+    """
+
+    def __init__(self, product: Product, vector_bytes: int, gemm_slot: int, in_bands: bool) -> None:
         self.gemm_slot = gemm_slot  # of the context, where the address of gemm is
-        self.product = arranged(product)
+        self.in_bands = in_bands
+        self.product = product
         self.writer = FunctionWriter()
         self.kind: Kind = product.out.buffer.kind
         self.vector_bytes = vector_bytes
@@ -175,11 +191,11 @@ class ProductWriter:
         if not is_small(self.product.a, self.product.b):
             self._gemm(a, b, c)
             return
-        if self.n == 1 and self._is_dot():
+        if is_dots(self.product) and self.k >= self.vector_bytes // self.kind.size:
             self._dots(a, b, c)
             return
         columns = self._column_block()
-        for row, rows, row_count in _blocks(self.m, _ROWS):
+        for row, rows, row_count in _blocks(self.m, ROWS):
             for column, width, column_count in _blocks(self.n, columns):
                 self._tiles(a, b, c, (row, rows, row_count), (column, width, column_count))
 
@@ -204,15 +220,10 @@ class ProductWriter:
             block //= 2
         return block
 
-    def _is_dot(self) -> bool:
-        """Whether rows of a, and the one column of b, lie in memory in one piece."""
-        a, b, _ = self.product
-        return a.strides[-1] == b.strides[-2] == 1 and self.k >= self.vector_bytes // self.kind.size
-
     def _dots(self, a: str, b: str, c: str) -> None:
         """A matrix times a vector: four rows at a time, along vectors."""
-        down, step = self.product.a.strides[-2], self.product.out.strides[-2]
-        for first, height, count in _blocks(self.m, _ROWS):
+        writer, down, step = self.writer, self.product.a.strides[-2], self.product.out.strides[-2]
+        for first, height, count in _blocks(self.m, ROWS):
             rows, out = self._at(a, first * down), self._at(c, first * step)
 
             def band(
@@ -222,10 +233,21 @@ class ProductWriter:
                 place = self._moved(out, index, height * step)
                 for i, total in enumerate(self._dot_rows(start, b, height)):
                     entry = self._at(place, i * step)
-                    self.writer.do(f"store {self.kind.memory} {total}, ptr {entry}")
+                    writer.do(f"store {self.kind.memory} {total}, ptr {entry}")
                 return []
 
-            self._repeat(count, band)
+            if not self.in_bands:
+                self._repeat(count, band)
+            elif height == ROWS:
+                low, high = (writer.op(f"sdiv i64 {bound}, {ROWS}") for bound in ("%lo", "%hi"))
+                writer.loop(low, high, 1, band, once=False)
+            else:  # the rest is for the last band
+                last, further = writer.label(), writer.label()
+                writer.branch(writer.op(f"icmp eq i64 %hi, {self.m}"), last, further)
+                writer.start(last)
+                self._repeat(count, band)
+                writer.jump(further)
+                writer.start(further)
 
     def _repeat(self, count: int, body: Callable[[str, list[str]], Sequence[str]]) -> None:
         """A loop, if it runs more than once."""

@@ -1,4 +1,4 @@
-"""Large loops on several threads: each runs the kernel on a part of its outermost loop."""
+"""Large loops on several threads: each runs the kernel on parts of its outermost loop."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from functrans.compiler.native.entrywise import Lanes
 from functrans.compiler.native.loops import KernelWriter
 from functrans.compiler.native.writer import FunctionWriter
 
-# Starting a thread and waiting for it takes some 30 microseconds, so a loop must take several times
-# as long. Times are estimates, in nanoseconds for each entry.
-_WORTH = 200e3
+# Waking a thread takes some 30 microseconds, so a loop must take longer, and so should a part of it. Times
+# are estimates, in nanoseconds for each entry.
+_WORTH, _PART = 60e3, 30e3
 _OPERATION, _FUNCTION, _BYTE = 0.15, 1.5, 0.06
+# Parts for each thread: with several, one that is held up leaves more to the others.
+_SHARES = 4
 
 
 @cache
@@ -29,16 +31,26 @@ def thread_count() -> int:
 
 
 def parts_of(loops: KernelWriter) -> list[tuple[int, int]]:
-    """The parts of the outermost loop, one for each thread; a single one if more are not worth it."""
-    length = loops.loops[0].length
-    count = min(thread_count(), length)
-    if count < 2 or _nanoseconds(loops) < _WORTH or not (loops.is_parallel or loops.is_total):
+    """The parts of the outermost loop, some for each thread; a single one if more are not worth it."""
+    length, time = loops.loops[0].length, _nanoseconds(loops)
+    if thread_count() < 2 or time < _WORTH or not (loops.is_parallel or loops.is_total):
         return [(0, length)]
-    step = loops.round if len(loops.loops) == 1 else 1
-    size = -(-length // (count * step)) * step
-    if loops.is_parallel and loops.reach and size < 4 * loops.reach:
+    count = min(thread_count() * shares(time), length)
+    size = whole_rounds(loops, -(-length // count))
+    if loops.is_parallel and loops.reach and size < 4 * whole_rounds(loops, loops.reach):
         return [(0, length)]
     return [(start, min(start + size, length)) for start in range(0, length, size)]
+
+
+def whole_rounds(loops: KernelWriter, length: int) -> int:
+    """A length of the outermost loop, or a little more: ranges begin and end between rounds."""
+    step = loops.round if len(loops.loops) == 1 else 1
+    return -(-length // step) * step
+
+
+def shares(nanoseconds: float) -> int:
+    """How many parts there are for each thread."""
+    return int(max(1, min(_SHARES, nanoseconds / thread_count() // _PART)))
 
 
 def _nanoseconds(loops: KernelWriter) -> float:
@@ -55,113 +67,71 @@ def _nanoseconds(loops: KernelWriter) -> float:
     return points * (_OPERATION * operations + _FUNCTION * functions + _BYTE * moved)
 
 
-class Task(NamedTuple):
-    """A call of a function: its name, and the types and values of its arguments."""
+class Job(NamedTuple):
+    """A function of a table and a part: its name, and the types and values of what is in the table."""
 
     name: str
     kinds: list[str]
     values: list[str]
 
-
-def starter(name: str, kinds: list[str]) -> str:
-    """The function that a thread begins with.
-
-    Its argument is a table of the arguments of `name`, behind which it puts a 1 when all is done.
-    """
-    lines, arguments = [], []
-    for k, kind in enumerate(kinds):
-        lines.append(f"  %a{k} = getelementptr i64, ptr %table, i64 {k}")
-        lines.append(f"  %v{k} = load {kind}, ptr %a{k}")
-        arguments.append(f"{kind} %v{k}")
-    lines += [
-        f"  call void @{name}({', '.join(arguments)})",
-        f"  %done = getelementptr i64, ptr %table, i64 {len(kinds)}",
-        "  store atomic i64 1, ptr %done release, align 8",
-        "  ret ptr null",
-    ]
-    return f"define internal ptr @{name}_task(ptr %table) {{\nentry:\n{chr(10).join(lines)}\n}}"
-
-
-def run_in_threads(writer: FunctionWriter, tasks: list[Task]) -> None:
-    """Start a thread for every task but the first, run that one here, and wait for the others.
-
-    We look for the sign that a thread is done instead of sleeping until it ends, since waking up takes as
-    long as many a loop.
-    """
-    tables = []
-    for task in tasks:
-        table = writer.op(f"alloca i64, i64 {len(task.values) + 1}")
-        tables.append(table)
-        for k, (kind, value) in enumerate(zip(task.kinds, task.values, strict=True)):
+    def table(self, writer: FunctionWriter) -> str:
+        """The table, filled, on the stack."""
+        table = writer.op(f"alloca i64, i64 {len(self.values)}")
+        for k, (kind, value) in enumerate(zip(self.kinds, self.values, strict=True)):
             slot = writer.op(f"getelementptr i64, ptr {table}, i64 {k}")
             writer.do(f"store {kind} {value}, ptr {slot}")
-        done = writer.op(f"getelementptr i64, ptr {table}, i64 {len(task.values)}")
-        writer.do(f"store atomic i64 0, ptr {done} monotonic, align 8")
-    for task, table in zip(tasks[1:], tables[1:], strict=True):
-        writer.do(f"call void @start_thread(ptr @{task.name}_task, ptr {table})")
-    writer.op(f"call ptr @{tasks[0].name}_task(ptr {tables[0]})")
-    for task, table in zip(tasks[1:], tables[1:], strict=True):
-        done = writer.op(f"getelementptr i64, ptr {table}, i64 {len(task.values)}")
-        writer.do(f"call void @await_thread(ptr {done})")
+        return table
 
 
-# `start_thread` runs a task here if there is no thread to be had.
-RUNTIME = """define internal void @start_thread(ptr %task, ptr %table) {
-entry:
-  %thread = alloca i64
-  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr %task, ptr %table)
-  %good = icmp eq i32 %failed, 0
-  br i1 %good, label %started, label %here
-started:
-  %handle = load i64, ptr %thread
-  %ignored = call i32 @pthread_detach(i64 %handle)
-  ret void
-here:
-  %result = call ptr %task(ptr %table)
-  ret void
-}
+def in_table_form(
+    parameters: list[tuple[str, str]], cells: set[int], parts: int, lines: str
+) -> str:
+    """A function of pointers and a range, (..., lo, hi), as one of a table and the number of a part.
 
-define internal void @await_thread(ptr %done) {
-entry:
-  br label %look
-look:
-  %count = phi i64 [ 0, %entry ], [ %more, %wait ], [ %more, %give ]
-  %sign = load atomic i64, ptr %done acquire, align 8
-  %finished = icmp ne i64 %sign, 0
-  br i1 %finished, label %out, label %again
-again:
-  %more = add i64 %count, 1
-  %long = icmp ugt i64 %more, 20000
-  br i1 %long, label %give, label %wait
-wait:
-  br label %look
-give:
-  %yielded = call i32 @sched_yield()
-  br label %look
-out:
-  ret void
-}
-
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_detach(i64)
-declare i32 @sched_yield()
-"""
+    The last entry of the table is where the ranges of all parts are. At the places of `cells` it has
+    where the parts have their own cells. Parts from `parts` on come afterward.
+    """
+    opening = ["entry:", f"  %fresh = icmp ult i64 %part, {parts}"]
+    for k, (kind, name) in enumerate(parameters[:-2]):
+        opening.append(f"  {name}.place = getelementptr i64, ptr %table, i64 {k}")
+        loaded = f"{name}.base" if k in cells else name
+        opening.append(f"  {loaded} = load {kind}, ptr {name}.place")
+        if k in cells:
+            opening.append(f"  {name} = getelementptr [64 x i8], ptr {loaded}, i64 %part")
+    opening += [
+        f"  %ranges.place = getelementptr i64, ptr %table, i64 {len(parameters) - 2}",
+        "  %ranges = load ptr, ptr %ranges.place",
+        "  %range = getelementptr [2 x i64], ptr %ranges, i64 %part",
+        "  %lo = load i64, ptr %range",
+        "  %range.end = getelementptr i64, ptr %range, i64 1",
+        "  %hi = load i64, ptr %range.end",
+    ]
+    body = lines.removeprefix("entry:\n")
+    return f"(ptr %table, i64 %part) {{\n{chr(10).join(opening)}\n{body}\n}}"
 
 
-def private_cells(writer: FunctionWriter, count: int) -> list[str]:
-    """A place for the total of each thread, apart from those of the others."""
-    cells = writer.op(f"alloca [64 x i8], i64 {count}, align 64")
-    return [writer.op(f"getelementptr [64 x i8], ptr {cells}, i64 {k}") for k in range(count)]
+def run_in_threads(writer: FunctionWriter, job: Job, parts: int) -> str:
+    """Run all parts, and return the table."""
+    table = job.table(writer)
+    arguments = [("ptr", f"@{job.name}"), ("ptr", table), ("i64", str(parts))]
+    writer.call("void", "ft_run", [*arguments, ("i64", str(thread_count() - 1))])
+    return table
+
+
+def private_cells(writer: FunctionWriter, count: int) -> str:
+    """A place for the total of each part, apart from those of the others."""
+    return writer.op(f"alloca [64 x i8], i64 {count}, align 64")
 
 
 def combine_cells(
-    writer: FunctionWriter, loops: KernelWriter, item: int, cells: list[str], target: str
+    writer: FunctionWriter, loops: KernelWriter, item: int, cells: str, count: int, target: str
 ) -> None:
-    """Put the totals of all threads together."""
+    """Put the totals of all parts together."""
     kind = loops.accesses[loops.targets[item]].view.buffer.kind
     lanes = Lanes(writer, 1)
     vector, total = f"<1 x {kind.memory}>", ""
-    for cell in cells:
+    for part in range(count):
+        cell = writer.op(f"getelementptr [64 x i8], ptr {cells}, i64 {part}")
         value = writer.op(f"load {vector}, ptr {cell}, align {kind.size}")
         if kind.is_bool:
             value = writer.op(f"trunc {vector} {value} to <1 x i1>")

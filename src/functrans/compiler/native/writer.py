@@ -53,7 +53,7 @@ class FunctionWriter:
         self,
         start: str,
         stop: str,
-        step: int,
+        step: int | str,
         body: Callable[[str, list[str]], Sequence[str]],
         carried: Sequence[tuple[str, str]] = (),
         once: bool = True,

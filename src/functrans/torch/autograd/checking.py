@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.progress import progress_bar
 from functrans.torch.autograd.backward_pass import grad
 from functrans.torch.autograd.modes import enable_grad, no_grad
 from functrans.torch.errors import GradcheckError as GradcheckError
@@ -26,7 +27,7 @@ def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Tensor,
 
 
 def _numerical(
-    func: Callable[..., Any], inputs: tuple[Any, ...], place: int, eps: float
+    func: Callable[..., Any], inputs: tuple[Any, ...], place: int, eps: float, bar: Any
 ) -> list[np.ndarray[Any, Any]]:
     """For each output the matrix of its derivative: a row for each entry of the input."""
     target = inputs[place]
@@ -50,6 +51,7 @@ def _numerical(
                 rows.append(moved[0])
             else:  # du/dx + i du/dy, the convention of PyTorch's gradients
                 rows.append([a.real + 1j * b.real for a, b in zip(*moved, strict=True)])
+            bar.update()
     return [np.stack(column) for column in zip(*rows, strict=True)]
 
 
@@ -82,8 +84,11 @@ def gradcheck(
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
+    progress: bool = False,
 ) -> bool:
     """Whether the gradients of a function agree with finite differences.
+
+    With progress=True, tqdm shows how many entries of the inputs are done.
 
     Examples
     --------
@@ -109,23 +114,25 @@ def gradcheck(
             )
     with enable_grad():
         outputs = _outputs(func, given)
+    entries = sum(given[k].numel() for k in tracked)
     try:
-        for k in tracked:
-            by_hand = _numerical(func, given, k, eps)
-            by_rule = _analytical(tuple(o for o in outputs if o.requires_grad), given[k])
-            places = [j for j, o in enumerate(outputs) if o.requires_grad]
-            for j, rule in zip(places, by_rule, strict=True):
-                if not np.allclose(rule, by_hand[j], rtol, atol):
-                    raise GradcheckError(
-                        f"Jacobian mismatch for output {j} with respect to input {k},\n"
-                        f"numerical:{make(by_hand[j])}\nanalytical:{make(rule)}\n"
-                    )
-            for j, out in enumerate(outputs):
-                if not out.requires_grad and np.abs(by_hand[j]).max(initial=0.0) > atol:
-                    raise GradcheckError(
-                        f"Numerical gradient for function expected to be zero: output {j} does not "
-                        "require grad"
-                    )
+        with progress_bar(progress, entries, "gradcheck") as bar:
+            for k in tracked:
+                by_hand = _numerical(func, given, k, eps, bar)
+                by_rule = _analytical(tuple(o for o in outputs if o.requires_grad), given[k])
+                places = [j for j, o in enumerate(outputs) if o.requires_grad]
+                for j, rule in zip(places, by_rule, strict=True):
+                    if not np.allclose(rule, by_hand[j], rtol, atol):
+                        raise GradcheckError(
+                            f"Jacobian mismatch for output {j} with respect to input {k},\n"
+                            f"numerical:{make(by_hand[j])}\nanalytical:{make(rule)}\n"
+                        )
+                for j, out in enumerate(outputs):
+                    if not out.requires_grad and np.abs(by_hand[j]).max(initial=0.0) > atol:
+                        raise GradcheckError(
+                            f"Numerical gradient for function expected to be zero: output {j} does not "
+                            "require grad"
+                        )
     except GradcheckError:
         if raise_exception:
             raise
@@ -142,6 +149,7 @@ def gradgradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    progress: bool = False,
     **options: Any,
 ) -> bool:
     """Whether second derivatives agree with finite differences of the first.
@@ -186,5 +194,11 @@ def gradgradcheck(
             )
 
     return gradcheck(
-        first, (*given, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception
+        first,
+        (*given, *seeds),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        progress=progress,
     )

@@ -1,0 +1,87 @@
+"""Functions that all modules share: each is compiled once in a process, and never goes away."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import threading
+from collections.abc import Callable, Iterable
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from functrans.compiler.native import mathematics
+from functrans.compiler.native.arguments import ARGUMENTS
+from functrans.compiler.native.arguments import FUNCTIONS as ARGUMENT_FUNCTIONS
+from functrans.compiler.native.cache import load_code
+from functrans.compiler.native.engine import Code
+from functrans.compiler.native.kinds import FLOAT32, FLOAT64
+from functrans.compiler.native.pool import pool_text
+from functrans.compiler.native.tiles import TileWriter
+
+_lock = threading.RLock()
+_codes: dict[str, Code] = {}  # by the name of each function
+
+
+def provide_vector_function(name: str, letter: str, width: int) -> None:
+    """See that modules find a vector function."""
+
+    def text() -> str:
+        module = ir.Module("function")
+        mathematics.function(module, name, letter, width).linkage = "external"
+        return str(module)
+
+    _provide((f"ft_{name}_{letter}x{width}",), text)
+
+
+def provide_declared(declarations: Iterable[str]) -> None:
+    """See that a module finds all else that it declares of ours."""
+    for declaration in declarations:
+        found = re.search(r"@(ft_\w+)", declaration)
+        name = found[1] if found else ""
+        if name in ARGUMENT_FUNCTIONS:
+            _provide(ARGUMENT_FUNCTIONS, lambda: ARGUMENTS)
+        elif name == "ft_run":
+            _provide(("ft_run", "ft_forget"), _pool)
+        elif name.startswith("ft_product_"):
+            _provide((name,), lambda name=name: _product(name))  # type: ignore[misc]
+
+
+def _provide(names: tuple[str, ...], text: Callable[[], str]) -> None:
+    """Compile the functions of one module, if that has not been done."""
+    with _lock:
+        if names[0] in _codes:
+            return
+        code = load_code(text())
+        # A thread may be in its code until the process has ended, after all modules are gone.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+        for name in names:
+            _codes[name] = code
+            llvm.add_symbol(name, code.address(name))
+        if "ft_forget" in names:
+            forget = ctypes.CFUNCTYPE(None)(code.address("ft_forget"))
+            os.register_at_fork(after_in_child=forget)
+
+
+def _pool() -> str:
+    """The pool, with the processor's own way to wait in a loop."""
+    machine = platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        return pool_text("void @llvm.x86.sse2.pause()")
+    if machine in ("aarch64", "arm64"):
+        return pool_text("void @llvm.aarch64.hint(i32 1)")
+    return pool_text("void @llvm.donothing()")
+
+
+def product_function(letter: str, vector_bytes: int) -> str:
+    """The name of the product of matrices."""
+    return f"ft_product_{letter}{vector_bytes}"
+
+
+def _product(name: str) -> str:
+    found = re.fullmatch(r"ft_product_([df])(\d+)", name)
+    assert found is not None
+    kind = FLOAT64 if found[1] == "d" else FLOAT32
+    return TileWriter(name, kind, int(found[2])).text()

@@ -1,0 +1,1 @@
+"""Pictures of graphs and of sweeps, drawn by ourselves; imported when first used."""

@@ -1,0 +1,152 @@
+"""Graphs as diagrams."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+from functrans.core import errors, tree
+from functrans.core.evaluate import run_equations
+from functrans.drawing.diagram import Diagram
+from functrans.drawing.kinds import kind_of
+from functrans.drawing.parts import Part, parts_of
+from functrans.drawing.picture import Drawing, scrolling
+from functrans.drawing.texts import equation_lines, shortened, spec_text, value_text
+from functrans.graph.graph import Equation, Graph, Variable, fitting
+from functrans.graph.printing import is_written_out, variable_names
+
+_FEW = 3  # values between two boxes, which have an edge each up to here
+
+
+def draw_graph(graph: Graph, collapse: Any = "auto", show_values: Any = None) -> Drawing:
+    """What `Graph.draw` does."""
+    values = None if show_values is None else _values(graph, show_values)
+    return Drawing(_diagram(graph, parts_of(graph, collapse), values))
+
+
+def graph_page(graph: Graph) -> str:
+    """The picture of a graph and its text, for notebooks."""
+    text = (
+        "<details><summary>as text</summary>"
+        f'<pre style="line-height: 1.3">{escape(str(graph))}</pre></details>'
+    )
+    return f"<div>{scrolling(draw_graph(graph).svg)}{text}</div>"
+
+
+def _diagram(graph: Graph, parts: list[Part], values: dict[Variable, Any] | None) -> Diagram:
+    diagram = Diagram()
+    names = variable_names(graph)
+    made_by: dict[Variable, int] = {}
+    takers: dict[Variable, list[int]] = {}
+
+    def shown(variable: Variable) -> tuple[str, ...]:
+        return () if values is None else (f"= {value_text(values[variable])}",)
+
+    uses = _uses(graph.equations) + Counter(graph.outputs)
+    for part in parts:
+        made = [variable for equation in part.equations for variable in equation.outputs]
+        if part.name:
+            inner = _uses(part.equations)
+            results = ", ".join(names[v] for v in made if uses[v] > inner[v])
+            text = shortened(f"{len(part.equations)} operations → {results}")
+            box = diagram.box((part.name, text), "function")
+        else:
+            (equation,) = part.equations
+            texts = [text for variable in made for text in shown(variable)]
+            box = diagram.box(
+                (*equation_lines(equation, names), *texts), kind_of(equation.primitive)
+            )
+        made_by.update(dict.fromkeys(made, box))
+        for variable in _uses(part.equations):
+            if made_by.get(variable) != box:
+                takers.setdefault(variable, []).append(box)
+    for variable, constant in graph.constants.items():
+        if not is_written_out(constant):
+            lines = (names[variable], value_text(constant))
+            made_by[variable] = diagram.box(lines, "constant")
+        elif variable in graph.outputs:  # where else would it be written?
+            made_by[variable] = diagram.box((names[variable],), "constant")
+    closed = any(part.name for part in parts)
+    outputs = graph.outputs
+    for places in _together(len(outputs), lambda k: made_by.get(outputs[k]), closed):
+        if len(places) > 1:
+            texts = ["outputs", f"{len(places)} arrays"]
+        else:
+            name = "output" if len(outputs) == 1 else f"output {places[0]}"
+            texts = [name, *shown(outputs[places[0]])]
+        box = diagram.box(tuple(texts), "output")
+        for place in places:
+            takers.setdefault(outputs[place], []).append(box)
+    inputs, arguments = graph.inputs, _arguments(graph)
+    shared = [frozenset(takers.get(variable, ())) for variable in inputs]
+    for places in _together(len(inputs), lambda k: (arguments[k], shared[k]), closed):
+        if len(places) > 1:
+            texts = [arguments[places[0]], f"{len(places)} arrays"]
+        else:
+            texts = [names[inputs[places[0]]], *shown(inputs[places[0]])]
+        box = diagram.box(tuple(texts), "input")
+        made_by.update({inputs[place]: box for place in places})
+    _connect(diagram, made_by, takers)
+    return diagram
+
+
+def _uses(equations: list[Equation]) -> Counter[Variable]:
+    """How often each variable is an input."""
+    return Counter(variable for equation in equations for variable in equation.inputs)
+
+
+def _together(count: int, key: Callable[[int], Any], closed: bool) -> list[list[int]]:
+    """Places with something in common, which share a box where calls do; otherwise one by one."""
+    groups: dict[Any, list[int]] = {}
+    for place in range(count):
+        groups.setdefault(key(place) if closed else place, []).append(place)
+    return [
+        part
+        for group in groups.values()
+        for part in ([group] if len(group) > _FEW else [[place] for place in group])
+    ]
+
+
+def _arguments(graph: Graph) -> list[str]:
+    """The argument that each input belongs to: params of params['w'][0]."""
+    names = graph.input_names or ["inputs"] * len(graph.inputs)
+    return [name.partition("[")[0].partition(".")[0] for name in names]
+
+
+def _connect(
+    diagram: Diagram, made_by: dict[Variable, int], takers: dict[Variable, list[int]]
+) -> None:
+    """Draw edges: one for each value, or one for all between two boxes that share many."""
+    bundles: dict[tuple[int, int], list[Variable]] = {}
+    for variable, boxes in takers.items():
+        for box in dict.fromkeys(boxes):
+            if variable in made_by:  # a number is written where it is used
+                bundles.setdefault((made_by[variable], box), []).append(variable)
+    for (tail, head), members in bundles.items():
+        if len(members) > _FEW:
+            diagram.edge(tail, head, f"{len(members)} arrays", head)
+        else:
+            for variable in members:
+                diagram.edge(tail, head, spec_text(variable.spec), variable)
+
+
+def _values(graph: Graph, args: Any) -> dict[Variable, Any]:
+    """The value of every variable, when the graph is run on these arguments."""
+    if not isinstance(args, Sequence):
+        raise errors.OptionError(
+            "show_values needs the arguments to run the graph on, in a tuple: "
+            f"graph.draw(show_values=(x,)), not {type(args).__name__}."
+        )
+    leaves, structure = tree.flatten((tuple(args), {}))
+    if graph.in_tree is not None and structure != graph.in_tree:
+        raise errors.GraphError(
+            f"show_values has the structure {structure}, but the graph was traced for arguments of "
+            f"structure {graph.in_tree}."
+        )
+    environment: dict[Variable, Any] = dict(graph.constants)
+    for k, (variable, leaf) in enumerate(zip(graph.inputs, leaves, strict=True)):
+        environment[variable] = fitting(leaf, variable.spec, k)
+    run_equations(graph.equations, environment)
+    return environment

@@ -1,0 +1,83 @@
+"""Drawing: a finished picture, as text in three languages."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from html import escape
+
+from functrans.core.errors import OptionError
+from functrans.drawing.diagram import Diagram
+from functrans.drawing.layout import Layout
+from functrans.drawing.svg import lay_out, render
+
+
+class Drawing:
+    """A picture of a graph. A notebook shows it; `save` writes it to a file.
+
+    Examples
+    --------
+    >>> import numpy as np, functrans
+    >>> drawing = functrans.make_graph(np.sin)(1.0).draw()
+    >>> print(drawing.dot.splitlines()[0])
+    digraph {
+    >>> drawing.svg.startswith("<svg")
+    True
+    """
+
+    def __init__(self, diagram: Diagram) -> None:
+        self.diagram = diagram
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {len(self.diagram.boxes)} boxes>"
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where everything is."""
+        return lay_out(self.diagram)
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as SVG."""
+        return render(self.diagram, self.layout)
+
+    @property
+    def dot(self) -> str:
+        """The graph as Graphviz text."""
+        return self.diagram.dot()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture to a file, whose suffix says how: .svg, .html or .dot."""
+        write_by_suffix(path, {".svg": self.svg, ".html": page(self.svg), ".dot": self.dot})
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        return scrolling(self.svg)
+
+
+def scrolling(svg: str) -> str:
+    """A picture as a part of a page, at its own size."""
+    return f'<div style="overflow: auto; max-height: 900px; max-width: 100%">{svg}</div>'
+
+
+def page(svg: str, title: str = "graph") -> str:
+    """A picture as a page of its own."""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"</head>\n<body>{svg}</body></html>\n"
+    )
+
+
+def write_by_suffix(path: str | os.PathLike[str], texts: dict[str, str]) -> None:
+    """Write the text that belongs to the suffix of a file."""
+    suffix = os.path.splitext(os.fspath(path))[1].lower()
+    if suffix not in texts:
+        known = ", ".join(texts)
+        raise OptionError(
+            f"a picture is saved as {known}, by the suffix of the file, but this one is called "
+            f"{os.fspath(path)!r}."
+        )
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(texts[suffix])

@@ -1,0 +1,78 @@
+"""Where the choices of a random program come from: a fast generator, or hypothesis, which can shrink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Chooser:
+    """Makes choices. All of them are numbers below a bound, and smaller ones stand for simpler things."""
+
+    def below(self, count: int) -> int:
+        """A number from 0 up to but not including `count`."""
+        raise NotImplementedError
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of the options; the simplest should come first."""
+        return options[self.below(len(options))]
+
+    def weighted(self, options: Sequence[tuple[int, T]]) -> T:
+        """One of the options (weight, option)."""
+        place = self.below(sum(weight for weight, _ in options))
+        for weight, option in options:
+            if place < weight:
+                return option
+            place -= weight
+        raise AssertionError("weights are positive")
+
+    def chance(self, percent: float) -> bool:
+        """True that often; False is the simpler answer."""
+        return self.below(1000) >= 1000 - 10 * percent
+
+    def some(self, options: Sequence[T], least: int = 1) -> list[T]:
+        """At least so many of the options, in their order."""
+        dropped = self.below(max(1, len(options) - least + 1))
+        kept = list(options)
+        for _ in range(dropped):
+            kept.pop(self.below(len(kept)))
+        return kept
+
+
+class Seeded(Chooser):
+    """Choices of a seeded generator."""
+
+    def __init__(self, *seed: int) -> None:
+        # A string is hashed as a whole, so that neighboring seeds have nothing in common.
+        self._random = Random(":".join(map(str, seed)))
+
+    def below(self, count: int) -> int:
+        return self._random.randrange(count)
+
+
+class Simplest(Chooser):
+    """Always the simplest choice."""
+
+    def below(self, count: int) -> int:
+        return 0
+
+
+class Drawn(Chooser):
+    """Choices that hypothesis makes.
+
+    Parameters
+    ----------
+    draw : callable
+        `draw(low, high)` gives an integer within these bounds, such as
+        `lambda low, high: data.draw(st.integers(low, high))`.
+    """
+
+    def __init__(self, draw: Callable[[int, int], Any]) -> None:
+        self.draw = draw
+
+    def below(self, count: int) -> int:
+        number: int = self.draw(0, count - 1)
+        return number

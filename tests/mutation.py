@@ -1,0 +1,454 @@
+"""The mutation check: every rule of every primitive is broken on purpose, and some test must notice.
+
+    python tests/mutation.py                      all rules against the tests of laws and of control flow
+    python tests/mutation.py --sample 50 -k sin   some of them, against the tests with that in their name
+
+First the tests run once, while it is noted which rules each of them uses. Then each rule is broken in one way
+at a time, and the fastest tests that use it run until one fails. What survives is a hole in the net.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+from _pytest.runner import runtestprotocol
+from hypothesis import Phase, settings
+
+from functrans.core.accumulate import Deposit
+from functrans.core.primitive import HigherOrder, Primitive
+from functrans.core.shapes import dtype_of
+
+HERE = Path(__file__).parent
+# The files whose tests hold rules against numbers.
+NET = [
+    "test_laws.py",
+    "test_laws_numpy.py",
+    "test_fft.py",
+    "test_linalg.py",
+    "test_collectives.py",
+    "test_checkpoint.py",
+    "test_structured_control_flow.py",
+    "test_custom_derivatives.py",
+    "test_assignment_rules.py",
+    "test_solutions.py",
+    "test_scipy.py",
+    "test_scipy_special.py",
+    "test_random.py",
+]
+TRIES = 12  # tests that may notice one mutation
+Damage = Callable[[Any], Any]
+
+
+# What is done to a tangent, or to a cotangent.
+
+DAMAGES: dict[str, Damage] = {
+    "sign": lambda value: -value,
+    "factor": lambda value: 1.25 * value,
+    "missing": lambda value: 0 * value,
+    "axis": lambda value: np.flip(value) if np.ndim(value) else value,
+}
+
+
+def damaged(values: Any, place: int, damage: Damage) -> Any:
+    """A tuple of tangents with one of them damaged; None stands for zero and stays."""
+    values = list(values)
+    if place < len(values) and values[place] is not None:
+        values[place] = damage(values[place])
+    return tuple(values)
+
+
+def damaged_pull(pull: Any, place: int, damage: Damage) -> Any:
+    """A pullback that damages the cotangent of one of its arguments, counted among the tracked ones."""
+
+    def wrapped(cotangent: Any, saved: Any) -> Any:
+        pulled = pull(cotangent, saved)
+        if isinstance(pulled, (tuple, list)):
+            return damaged(pulled, place, materialized(damage))
+        return materialized(damage)(pulled) if place == 0 and pulled is not None else pulled
+
+    if hasattr(pull, "needs"):
+        wrapped.needs = pull.needs  # type: ignore[attr-defined]
+    return wrapped
+
+
+def materialized(damage: Damage) -> Damage:
+    """The same for what may be a value with a place, which the sweep adds up by itself."""
+
+    def apply(value: Any) -> Any:
+        if isinstance(value, Deposit):
+            value.value = damage(value.value)
+            return value
+        return damage(value)
+
+    return apply
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One rule, broken in one way."""
+
+    name: str
+    primitive: Primitive = field(repr=False, compare=False)
+    slot: str  # "jvp", "vjp" or "batch"
+    place: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.name}.{self.slot}[{self.place}] {self.kind}"
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        primitive = self.primitive
+        slots = {slot: getattr(primitive, slot) for slot in _slots(primitive)}
+        try:
+            getattr(self, f"_break_{self.slot}")(primitive, DAMAGES[self.kind])
+            yield
+        finally:
+            for slot, value in slots.items():
+                setattr(primitive, slot, value)
+
+    def _break_jvp(self, primitive: Any, damage: Damage) -> None:
+        if isinstance(primitive, HigherOrder):
+            push = primitive.push
+
+            def wrapped_push(args: Any, tangents: Any, params: Any) -> Any:
+                outs, pushed = push(args, tangents, params)
+                return outs, damaged(pushed, self.place, damage)
+
+            primitive.push = wrapped_push
+            return
+        if hasattr(primitive, "pushes"):
+            primitive.pushes = tuple(self._broken_push(p, k, damage) for k, p in _masks(primitive))
+        jvp = primitive.jvp
+
+        def wrapped(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+            return jvp(out, args, damaged(tangents, self.place, damage), params)
+
+        if not hasattr(primitive, "pushes"):  # whose jvp reads `pushes`
+            primitive.jvp = wrapped
+
+    def _broken_push(self, push: Any, mask: int, damage: Damage) -> Any:
+        if push is None or not mask >> self.place & 1:
+            return push
+
+        def wrapped(out: Any, *rest: Any) -> Any:
+            arity = len(rest) // 2
+            return push(out, *rest[:arity], *damaged(rest[arity:], self.place, damage))
+
+        return wrapped
+
+    def _break_vjp(self, primitive: Any, damage: Damage) -> None:
+        if isinstance(primitive, HigherOrder):
+            trace = primitive.trace
+
+            def wrapped_trace(mask: int, args: Any, params: Any) -> Any:
+                outs, pull, saved = trace(mask, args, params)
+                place = _among_tracked(mask, self.place)
+                if pull is None or place is None:
+                    return outs, pull, saved
+                return outs, damaged_pull(pull, place, damage), saved
+
+            primitive.trace = wrapped_trace
+            return
+        if hasattr(primitive, "rules"):
+            rules = []
+            for mask, rule in enumerate(primitive.rules):
+                place = _among_tracked(mask, self.place)
+                if rule is not None and place is not None:
+                    save, pull = rule
+                    rule = save, damaged_pull(pull, place, damage)
+                rules.append(rule)
+            primitive.rules = tuple(rules)
+        vjp = primitive.vjp
+
+        def wrapped(mask: int, out: Any, args: Any, params: Any) -> Any:
+            found = vjp(mask, out, args, params)
+            place = _among_tracked(mask, self.place)
+            if found is None or place is None:
+                return found
+            pull, saved = found
+            return damaged_pull(pull, place, damage), saved
+
+        if not hasattr(primitive, "pushes"):  # whose vjp reads `rules`
+            primitive.vjp = wrapped
+
+    def _break_batch(self, primitive: Any, damage: Damage) -> None:
+        batch = primitive.batch
+
+        def lanes(value: Any) -> Any:
+            if self.kind == "axis":  # lanes in another order
+                return value[::-1] if np.ndim(value) else value
+            return damage(value) if dtype_of(value).kind != "b" else ~value
+
+        def wrapped(*args: Any) -> Any:
+            out = batch(*args)
+            return tuple(map(lanes, out)) if isinstance(out, (tuple, list)) else lanes(out)
+
+        primitive.batch = wrapped
+
+
+def _masks(primitive: Any) -> list[tuple[int, Any]]:
+    return list(enumerate(primitive.pushes))
+
+
+def _slots(primitive: Any) -> list[str]:
+    names = ["jvp", "vjp", "batch"]
+    if hasattr(primitive, "pushes"):
+        names.append("pushes")
+    if isinstance(primitive, HigherOrder):
+        names += ["push", "trace"]
+    return [*names, "rules"] if hasattr(primitive, "rules") else names
+
+
+def _among_tracked(mask: int, place: int) -> int | None:
+    """The position of an argument among those in a mask."""
+    if not mask >> place & 1:
+        return None
+    return (mask & ((1 << place) - 1)).bit_count()
+
+
+def rule_calls() -> dict[str, Primitive]:
+    """All primitives by name; two of one name are told apart by a number."""
+    found: dict[str, Primitive] = {}
+    seen = set()
+    for name in sorted(sys.modules):
+        if not name.startswith("functrans."):
+            continue
+        for value in list(vars(sys.modules[name]).values()):
+            if isinstance(value, Primitive) and id(value) not in seen:
+                seen.add(id(value))
+                unique, k = value.name, 2
+                while unique in found:
+                    unique, k = f"{value.name}#{k}", k + 1
+                found[unique] = value
+    return found
+
+
+class Recorder:
+    """Notes which rules are used: names of (primitive, slot, place of an argument)."""
+
+    def __init__(self, primitives: dict[str, Primitive]) -> None:
+        self.used: set[tuple[str, str, int]] = set()
+        for name, primitive in primitives.items():
+            self._watch(name, primitive)
+
+    def _note(self, name: str, slot: str, flags: Any) -> None:
+        self.used.update((name, slot, k) for k, flag in enumerate(flags) if flag)
+
+    def _watch(self, name: str, primitive: Any) -> None:
+        batch = primitive.batch
+
+        def watched_batch(*args: Any) -> Any:
+            self._note(name, "batch", [True])
+            return batch(*args)
+
+        primitive.batch = watched_batch
+        if isinstance(primitive, HigherOrder):
+            return self._watch_functions(name, primitive)
+        if hasattr(primitive, "pushes"):
+            primitive.pushes = tuple(
+                self._noting(name, "jvp", mask, push) for mask, push in enumerate(primitive.pushes)
+            )
+        elif primitive.jvp is not None:
+            jvp = primitive.jvp
+
+            def watched_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+                self._note(name, "jvp", [t is not None for t in tangents])
+                return jvp(out, args, tangents, params)
+
+            primitive.jvp = watched_jvp
+        if hasattr(primitive, "rules"):
+            primitive.rules = tuple(
+                rule and (rule[0], self._noting(name, "vjp", mask, rule[1]))
+                for mask, rule in enumerate(primitive.rules)
+            )
+        if primitive.vjp is not None and not hasattr(primitive, "pushes"):
+            vjp = primitive.vjp
+
+            def watched_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
+                self._note(name, "vjp", _bits(mask))
+                return vjp(mask, out, args, params)
+
+            primitive.vjp = watched_vjp
+        return None
+
+    def _watch_functions(self, name: str, primitive: Any) -> None:
+        push, trace = primitive.push, primitive.trace
+
+        def watched_push(args: Any, tangents: Any, params: Any) -> Any:
+            outs, pushed = push(args, tangents, params)
+            self._note(name, "jvp", [t is not None for t in pushed])
+            return outs, pushed
+
+        def watched_trace(mask: int, args: Any, params: Any) -> Any:
+            self._note(name, "vjp", _bits(mask))
+            return trace(mask, args, params)
+
+        primitive.push, primitive.trace = watched_push, watched_trace
+
+    def _noting(self, name: str, slot: str, mask: int, rule: Any) -> Any:
+        if rule is None:
+            return None
+
+        def watched(*args: Any) -> Any:
+            self._note(name, slot, _bits(mask))
+            return rule(*args)
+
+        if hasattr(rule, "needs"):
+            watched.needs = rule.needs  # type: ignore[attr-defined]
+        return watched
+
+
+def _bits(mask: int) -> list[bool]:
+    return [bool(mask >> k & 1) for k in range(mask.bit_length())]
+
+
+class Check:
+    """A plugin of pytest that runs the collected tests first as they are, and then against mutations."""
+
+    def __init__(self, sample: int | None, seed: int, kinds: list[str]) -> None:
+        self.sample = sample
+        self.seed = seed
+        self.kinds = kinds
+        self.killed: dict[Mutation, str] = {}
+        self.survivors: dict[Mutation, list[str]] = {}
+        self.unused: list[tuple[str, str]] = []
+
+    def pytest_sessionstart(self) -> None:
+        # Found is found: no need to make examples smaller.
+        phases = [Phase.explicit, Phase.generate]
+        settings.register_profile("mutation", settings.get_profile("functrans"), phases=phases)
+        settings.load_profile("mutation")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> bool:
+        users = self._recorded(session.items)
+        primitives = rule_calls()
+        mutations = [
+            Mutation(name, primitives[name], slot, place, kind)
+            for name, slot, place in sorted(users)
+            for kind in self.kinds
+        ]
+        self.unused = [
+            (name, slot)
+            for name, primitive in primitives.items()
+            for slot in _rules_of(primitive)
+            if not any(user[:2] == (name, slot) for user in users)
+        ]
+        if self.sample is not None:
+            count = min(self.sample, len(mutations))
+            mutations = random.Random(self.seed).sample(mutations, count)
+        for k, mutation in enumerate(mutations):
+            key = mutation.name, mutation.slot, mutation.place
+            self._try(mutation, users[key])
+            if k % 50 == 49:
+                print(f"{k + 1} of {len(mutations)}, {len(self.survivors)} survive", flush=True)
+        return True
+
+    def _recorded(self, items: list[Any]) -> dict[tuple[str, str, int], list[Any]]:
+        """For each rule the tests that use it, the fastest first."""
+        users: dict[tuple[str, str, int], list[tuple[float, Any]]] = {}
+        known: dict[str, Primitive] = {}
+        watching = None
+        for item in items:
+            if set(current := rule_calls()) != set(known):  # a test has imported more of them
+                new = {name: p for name, p in current.items() if name not in known}
+                originals = [
+                    (p, {slot: getattr(p, slot) for slot in _slots(p)}) for p in new.values()
+                ]
+                self.originals = [*getattr(self, "originals", []), *originals]
+                recorder = Recorder(new)
+                watching = recorder if watching is None else watching
+                recorder.used = watching.used
+                known = current
+            assert watching is not None
+            watching.used.clear()
+            started = perf_counter()
+            if message := _failure(item):
+                raise AssertionError(f"{item.nodeid} fails without any mutation: {message}")
+            seconds = perf_counter() - started
+            for rule in watching.used:
+                users.setdefault(rule, []).append((seconds, item))
+        for primitive, slots in self.originals:
+            for slot, value in slots.items():
+                setattr(primitive, slot, value)
+        return {
+            rule: [item for _, item in sorted(tests, key=lambda test: test[0])]
+            for rule, tests in users.items()
+        }
+
+    def _try(self, mutation: Mutation, items: list[Any]) -> None:
+        # The fastest, and some that differ from them.
+        chosen = items[: TRIES // 2] + items[TRIES // 2 :: max(1, len(items) // (TRIES // 2))]
+        with mutation.applied():
+            for item in chosen:
+                if message := _failure(item):
+                    self.killed[mutation] = f"{item.nodeid}: {message.strip().splitlines()[-1]}"
+                    return
+        self.survivors[mutation] = [item.nodeid for item in chosen]
+
+
+def _rules_of(primitive: Any) -> list[str]:
+    if isinstance(primitive, HigherOrder):
+        return ["jvp", "vjp", "batch"]
+    return [slot for slot in ("jvp", "vjp", "batch") if getattr(primitive, slot) is not None]
+
+
+def _failure(item: Any) -> str:
+    """What a test says if it fails now; it may have run before."""
+    item._initrequest()
+    reports = runtestprotocol(item, log=False, nextitem=None)
+    return "\n".join(str(report.longrepr) for report in reports if report.failed)
+
+
+def check(
+    files: list[str],
+    keywords: str = "",
+    sample: int | None = None,
+    seed: int = 0,
+    kinds: list[str] | None = None,
+) -> Check:
+    """Run the check in this process."""
+    plugin = Check(sample, seed, kinds or list(DAMAGES))
+    arguments = [str(HERE / name) for name in files]
+    arguments += ["-o", "addopts=", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
+    pytest.main([*arguments, "-k", keywords] if keywords else arguments, plugins=[plugin])
+    return plugin
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Break every rule, and see that a test notices.")
+    parser.add_argument("--files", nargs="*", default=NET)
+    parser.add_argument(
+        "-k", dest="keywords", default="", help="as pytest's: which tests are the net"
+    )
+    parser.add_argument("--kinds", nargs="*", default=list(DAMAGES), choices=list(DAMAGES))
+    parser.add_argument("--sample", type=int, help="so many mutations, at random")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", action="store_true", help="say what notices each mutation")
+    options = vars(parser.parse_args())
+    show = options.pop("show")
+    found = check(**options)
+    if show:
+        for mutation, by in found.killed.items():
+            print(f"{mutation}: {by}")
+    print(f"{len(found.killed)} mutations are noticed, {len(found.survivors)} survive")
+    for mutation, tried in found.survivors.items():
+        print(f"survives: {mutation}; tests that use it: {', '.join(tried[:3])}")
+    if found.unused:
+        print("rules that no test uses:", ", ".join(f"{n}.{s}" for n, s in sorted(found.unused)))
+    return 1 if found.survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
