@@ -170,9 +170,8 @@ def growth(problems: dict[str, Any]) -> str:
         return "## Growth\n\nNot fitted: that takes three sizes or more, which a quick run has not."
     return (
         "## Growth\n\nThe p of n^p, fitted to all sizes of a series: 1 is linear, less is overhead that is "
-        "still being outgrown.\nMemory is the peak during a call, above what was resident before; where it "
-        "is small it is lost among the\npages of the process.\n\n"
-        + table(["", *(TITLES[name] for name in names)], rows)
+        "still being outgrown.\nMemory is the peak during a call, above what was resident before; less than "
+        "a megabyte is left out.\n\n" + table(["", *(TITLES[name] for name in names)], rows)
     )
 
 

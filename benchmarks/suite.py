@@ -111,6 +111,7 @@ def run_problem(name: str, settings: Settings) -> dict[str, Any]:
     )
     found = {
         "title": problem.title,
+        "kind": problem.kind,
         "derivative": problem.derivative,
         "growth": problem.growth,
         "same_algorithm": problem.same_algorithm,

@@ -228,12 +228,13 @@ def results():
             "skipped": {"differences": "a call would take about 9 s"},
             "failed": {"jax": "TypeError: a | b"},
             "wrong": {},
-            "memory": {"functrans": 8 * n},
+            "memory": {"functrans": n << 20},
         }
         for n in (10, 100, 1000)
     ]
     problem = {
         "title": "powers",
+        "kind": "gradient",
         "derivative": "gradient",
         "growth": "numbers",
         "same_algorithm": True,
@@ -262,6 +263,9 @@ def test_slopes_are_fitted():
     assert figures.slope(problem, "functrans", "time") == pytest.approx(1.5)
     assert figures.slope(problem, "functrans", "memory") == pytest.approx(1.0)
     assert figures.slope(problem, "numpy", "memory") is None
+    for size in problem["sizes"]:
+        size["memory"]["functrans"] = size["n"]  # too small to be seen
+    assert figures.slope(problem, "functrans", "memory") is None
     assert growth_exponent([1, 10, 100], [3.0, 30.0, 300.0]) == pytest.approx(1.0)
 
 
@@ -314,6 +318,8 @@ def test_gradients_over_the_bound_are_named():
     found["problems"]["powers"]["sizes"][0]["functions"]["functrans"] = timed(10**1.5 / 4)
     ((where, lib, ratio),) = figures.over_the_bound(found["problems"])
     assert (where, lib) == ("powers, n = 10", "functrans") and ratio == pytest.approx(8.0)
+    found["problems"]["powers"]["kind"] = "newton_direction"  # which may cost more
+    assert figures.over_the_bound(found["problems"]) == []
 
 
 def test_the_page_says_what_was_found():
