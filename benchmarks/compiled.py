@@ -454,8 +454,11 @@ def main() -> int:
     if options.json:
         found = {
             row.case.key: {
-                "call": {name: timing.best for name, timing in row.calls.items()},
+                "title": row.case.title,
+                "call": {name: vars(timing) for name, timing in row.calls.items()},
                 "first call": row.firsts,
+                "limit": row.case.limit,
+                "errors": row.errors,
             }
             for row in rows
         }

@@ -21,21 +21,27 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-THREADS = 1
-
-# These are read when a library loads, so they come before the import of NumPy.
-for variable in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR"):
-    os.environ[f"{variable}_NUM_THREADS"] = str(THREADS)
-os.environ["NPROC"] = str(THREADS)
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
-os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["JAX_ENABLE_X64"] = "1"
-
-import numpy as np
-
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.threads import use_threads
+
+THREADS = 1
+use_threads(THREADS)  # before the import of NumPy
+
+import numpy as np
+
+from benchmarks.contestants import (
+    Autograd,
+    ByHand,
+    Functrans,
+    Jax,
+    TorchBackward,
+    TorchFunc,
+    agree,
+    as_arrays,
+    parse_peers,
+)
 from benchmarks.problems import (
     mlp_gradient_by_hand,
     mlp_loss,
@@ -66,239 +72,7 @@ def _random(*shape: int) -> Any:
 
 
 # --------------------------------------------------------------------------------------
-# The contestants. Each method returns a thunk that computes one answer. `native` brings NumPy data
-# into the library, which is not timed; `xp` is its array namespace.
-
-
-class Functrans:
-    name = "functrans"
-
-    def __init__(self) -> None:
-        import functrans
-
-        self.library = functrans
-        self.xp: Any = np
-
-    def native(self, value: Any) -> Any:
-        return value
-
-    def gradient(self, f: Any, x: Any, *data: Any) -> Thunk:
-        gradient = self.library.grad(f)
-        return lambda: gradient(x, *data)
-
-    def per_example(self, f: Any, params: Any, inputs: Any, targets: Any) -> Thunk:
-        gradients = self.library.vmap(self.library.grad(f), in_axes=(None, 0, 0))
-        return lambda: gradients(params, inputs, targets)
-
-    def hvp(self, f: Any, x: Any, v: Any) -> Thunk:
-        return lambda: self.library.hvp(f, (x,), (v,))
-
-    def hessian(self, f: Any, x: Any) -> Thunk:
-        hessian = self.library.hessian(f)
-        return lambda: hessian(x)
-
-    def jacobian_reverse(self, f: Any, x: Any) -> Thunk:
-        jacobian = self.library.jacrev(f)
-        return lambda: jacobian(x)
-
-    def jacobian_forward(self, f: Any, x: Any) -> Thunk:
-        jacobian = self.library.jacfwd(f)
-        return lambda: jacobian(x)
-
-
-class Autograd:
-    name = "autograd"
-
-    def __init__(self) -> None:
-        import autograd
-        import autograd.numpy
-
-        self.library = autograd
-        self.xp: Any = autograd.numpy
-
-    def native(self, value: Any) -> Any:
-        return value
-
-    def gradient(self, f: Any, x: Any, *data: Any) -> Thunk:
-        gradient = self.library.grad(f)
-        return lambda: gradient(x, *data)
-
-    def per_example(self, f: Any, params: Any, inputs: Any, targets: Any) -> Thunk:
-        gradient = self.library.grad(f)
-
-        def loop() -> Any:
-            gradients = [gradient(params, *pair) for pair in zip(inputs, targets, strict=True)]
-            return [
-                tuple(np.stack(part) for part in zip(*layer, strict=True))
-                for layer in zip(*gradients, strict=True)
-            ]
-
-        return loop
-
-    def hvp(self, f: Any, x: Any, v: Any) -> Thunk:
-        product = self.library.hessian_vector_product(f)
-        return lambda: product(x, v)
-
-    def hessian(self, f: Any, x: Any) -> Thunk:
-        hessian = self.library.hessian(f)
-        return lambda: hessian(x)
-
-    def jacobian_reverse(self, f: Any, x: Any) -> Thunk:
-        jacobian = self.library.jacobian(f)
-        return lambda: jacobian(x)
-
-    def jacobian_forward(self, f: Any, x: Any) -> Thunk:
-        jvp = self.library.make_jvp(f)
-        basis = np.eye(x.size)
-        return lambda: np.stack([jvp(x)(direction)[1] for direction in basis], axis=1)
-
-
-class Torch:
-    """What both contestants from torch share."""
-
-    def __init__(self) -> None:
-        import torch
-
-        torch.set_num_threads(THREADS)
-        self.library = torch
-        self.xp: Any = torch
-
-    def native(self, value: Any) -> Any:
-        return _map(lambda leaf: self.library.tensor(leaf, dtype=self.library.float64), value)
-
-
-class TorchBackward(Torch):
-    """torch's own engine in C++, and torch.autograd.functional on top of it."""
-
-    name = "torch-backward"
-
-    def gradient(self, f: Any, x: Any, *data: Any) -> Thunk:
-        leaves = _leaves(x)
-        for leaf in leaves:
-            leaf.requires_grad_()
-
-        def backward() -> Any:
-            for leaf in leaves:
-                leaf.grad = None
-            f(x, *data).backward()
-            return [leaf.grad for leaf in leaves]
-
-        return backward
-
-    def per_example(self, f: Any, params: Any, inputs: Any, targets: Any) -> Thunk:
-        pairs = list(zip(inputs, targets, strict=True))
-        leaves = _leaves(params)
-        for leaf in leaves:
-            leaf.requires_grad_()
-
-        def loop() -> Any:
-            gradients = []
-            for pair in pairs:
-                for leaf in leaves:
-                    leaf.grad = None
-                f(params, *pair).backward()
-                gradients.append([leaf.grad for leaf in leaves])
-            return [self.library.stack(part) for part in zip(*gradients, strict=True)]
-
-        return loop
-
-    def hvp(self, f: Any, x: Any, v: Any) -> Thunk:
-        x.requires_grad_()
-        grad = self.library.autograd.grad
-
-        def double_backward() -> Any:
-            (gradient,) = grad(f(x), x, create_graph=True)
-            return grad(gradient, x, v)
-
-        return double_backward
-
-    def hessian(self, f: Any, x: Any) -> Thunk:
-        return lambda: self.library.autograd.functional.hessian(f, x, vectorize=True)
-
-    def jacobian_reverse(self, f: Any, x: Any) -> Thunk:
-        return lambda: self.library.autograd.functional.jacobian(f, x, vectorize=True)
-
-    def jacobian_forward(self, f: Any, x: Any) -> Thunk:
-        return lambda: self.library.autograd.functional.jacobian(
-            f, x, vectorize=True, strategy="forward-mode"
-        )
-
-
-class TorchFunc(Torch):
-    name = "torch-func"
-
-    def gradient(self, f: Any, x: Any, *data: Any) -> Thunk:
-        gradient = self.library.func.grad(f)
-        return lambda: gradient(x, *data)
-
-    def per_example(self, f: Any, params: Any, inputs: Any, targets: Any) -> Thunk:
-        func = self.library.func
-        gradients = func.vmap(func.grad(f), in_dims=(None, 0, 0))
-        return lambda: gradients(params, inputs, targets)
-
-    def hvp(self, f: Any, x: Any, v: Any) -> Thunk:
-        gradient = self.library.func.grad(f)
-        return lambda: self.library.func.jvp(gradient, (x,), (v,))[1]
-
-    def hessian(self, f: Any, x: Any) -> Thunk:
-        hessian = self.library.func.hessian(f)
-        return lambda: hessian(x)
-
-    def jacobian_reverse(self, f: Any, x: Any) -> Thunk:
-        jacobian = self.library.func.jacrev(f)
-        return lambda: jacobian(x)
-
-    def jacobian_forward(self, f: Any, x: Any) -> Thunk:
-        jacobian = self.library.func.jacfwd(f)
-        return lambda: jacobian(x)
-
-
-class Jax:
-    name = "jax"
-
-    def __init__(self) -> None:
-        import jax
-
-        self.library = jax
-        self.xp: Any = jax.numpy
-
-    def native(self, value: Any) -> Any:
-        return _map(self.library.numpy.asarray, value)
-
-    def _waited_for(self, function: Callable[..., Any], *arguments: Any) -> Thunk:
-        wait = self.library.block_until_ready
-        return lambda: wait(function(*arguments))
-
-    def gradient(self, f: Any, x: Any, *data: Any) -> Thunk:
-        return self._waited_for(self.library.grad(f), x, *data)
-
-    def per_example(self, f: Any, params: Any, inputs: Any, targets: Any) -> Thunk:
-        gradients = self.library.vmap(self.library.grad(f), in_axes=(None, 0, 0))
-        return self._waited_for(gradients, params, inputs, targets)
-
-    def hvp(self, f: Any, x: Any, v: Any) -> Thunk:
-        gradient = self.library.grad(f)
-        return self._waited_for(lambda: self.library.jvp(gradient, (x,), (v,))[1])
-
-    def hessian(self, f: Any, x: Any) -> Thunk:
-        return self._waited_for(self.library.hessian(f), x)
-
-    def jacobian_reverse(self, f: Any, x: Any) -> Thunk:
-        return self._waited_for(self.library.jacrev(f), x)
-
-    def jacobian_forward(self, f: Any, x: Any) -> Thunk:
-        return self._waited_for(self.library.jacfwd(f), x)
-
-
-class HandWritten:
-    """NumPy without any library; takes part where a case says how."""
-
-    name = "numpy"
-    xp: Any = np
-
-    def native(self, value: Any) -> Any:
-        return value
-
+# The contestants.
 
 OURS = "functrans"
 HAND = "numpy"
@@ -308,24 +82,6 @@ PEERS_OF_PACKAGE = {
     "torch": (TorchBackward, TorchFunc),
     "jax": (Jax,),
 }
-
-
-def _leaves(value: Any) -> list[Any]:
-    """The arrays in nested lists and tuples, in order."""
-    if isinstance(value, list | tuple):
-        return [leaf for item in value for leaf in _leaves(item)]
-    return [value]
-
-
-def _map(function: Callable[[Any], Any], value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return type(value)(_map(function, item) for item in value)
-    return function(value)
-
-
-def _as_numpy(value: Any) -> Any:
-    """A leaf of some contestant's answer as an array."""
-    return np.asarray(value.detach() if hasattr(value, "detach") else value)
 
 
 # --------------------------------------------------------------------------------------
@@ -507,13 +263,13 @@ def run_case(case: Case, contestants: Sequence[Any], quick: bool) -> Row:
             thunk = case.build(lib)
             if thunk is None:
                 continue
-            answer = [_as_numpy(leaf) for leaf in _leaves(thunk())]
+            answer = as_arrays(thunk())
         except Exception as error:  # one broken contestant must not hide the others
             errors.append(f"{case.title}: {lib.name} raised {type(error).__name__}: {error}")
             continue
         if reference is None:
             reference = (lib.name, answer)
-        elif not _agree(reference[1], answer):
+        elif not agree(reference[1], answer):
             errors.append(f"{case.title}: {lib.name} disagrees with {reference[0]}")
             continue
         thunks[lib.name] = thunk
@@ -524,16 +280,9 @@ def run_case(case: Case, contestants: Sequence[Any], quick: bool) -> Row:
     return Row(case, measure(thunks, **settings), errors, skipped)
 
 
-def _agree(expected: list[Any], answer: list[Any]) -> bool:
-    return len(expected) == len(answer) and all(
-        left.shape == right.shape and np.allclose(left, right, rtol=1e-8, atol=1e-10)
-        for left, right in zip(expected, answer, strict=True)
-    )
-
-
 def find_contestants(peers: Sequence[str]) -> tuple[list[Any], list[str]]:
     """Those that are installed, ours last so that the others are the reference; and notes."""
-    contestants: list[Any] = [HandWritten()]
+    contestants: list[Any] = [ByHand()]
     notes = []
     for package in peers:
         if importlib.util.find_spec(package) is None:
@@ -662,19 +411,6 @@ def report(rows: list[Row], names: list[str], contestants: Sequence[Any]) -> dic
             for row in rows
         ],
     }
-
-
-def parse_peers(text: str) -> list[str]:
-    if text == "all":
-        return list(PEERS_OF_PACKAGE)
-    if text == "none":
-        return []
-    peers = text.split(",")
-    for peer in peers:
-        if peer not in PEERS_OF_PACKAGE:
-            known = ", ".join(PEERS_OF_PACKAGE)
-            raise argparse.ArgumentTypeError(f"unknown peer {peer!r}; choose from {known}")
-    return peers
 
 
 def main() -> int:

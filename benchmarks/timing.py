@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import math
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,12 @@ class Timing:
     median: float
     samples: int
     calls_per_sample: int
+    quartiles: tuple[float, float]  # half of the samples lie between them
+
+    @property
+    def spread(self) -> float:
+        """The distance of the quartiles, as a part of the median."""
+        return (self.quartiles[1] - self.quartiles[0]) / self.median
 
 
 def measure(
@@ -37,12 +44,15 @@ def measure(
 ) -> dict[str, Timing]:
     """Time each contestant, one sample of each in turn.
 
-    Turns, and an order that rotates from round to round, give every contestant the same share of
-    whatever else the machine does meanwhile. A sample is a batch of calls that takes at least
-    `sample_seconds`. A contestant leaves once it has `min_samples` samples and has used `seconds`.
-    The garbage collector runs before each sample and is off during it, for all alike.
+    Turns, and an order that is shuffled from round to round, give every contestant the same share of
+    whatever else the machine does meanwhile, and of each other's traces. A sample is a batch of calls that
+    takes at least `sample_seconds`. If that is a single call, another one that is not timed goes before it:
+    as in a batch, the function finds memory and caches as it leaves them itself. A contestant leaves once it
+    has `min_samples` samples and has used `seconds`. The garbage collector runs before each sample and is off
+    during it, for all alike.
     """
     names = list(contestants)
+    order = random.Random(0)
     with _collector_off():
         calls = {
             name: _warm_up(contestants[name], sample_seconds, warmup_seconds) for name in names
@@ -51,20 +61,23 @@ def measure(
         spent = dict.fromkeys(names, 0.0)
         running = list(names)
         while running:
+            order.shuffle(running)
             for name in list(running):
                 gc.collect()
+                if calls[name] == 1:
+                    contestants[name]()
                 elapsed = _sample(contestants[name], calls[name])
                 samples[name].append(elapsed / calls[name])
                 spent[name] += elapsed
                 if len(samples[name]) >= min_samples and spent[name] >= seconds:
                     running.remove(name)
-            running = running[1:] + running[:1]
     return {
         name: Timing(
             best=min(samples[name]),
             median=statistics.median(samples[name]),
             samples=len(samples[name]),
             calls_per_sample=calls[name],
+            quartiles=_quartiles(samples[name]),
         )
         for name in names
     }
@@ -76,6 +89,13 @@ def growth_exponent(sizes: list[int], times: list[float]) -> float:
         [math.log(size) for size in sizes], [math.log(seconds) for seconds in times]
     )
     return slope
+
+
+def _quartiles(samples: list[float]) -> tuple[float, float]:
+    if len(samples) < 2:
+        return samples[0], samples[0]
+    low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return low, high
 
 
 def _sample(function: Thunk, calls: int) -> float:

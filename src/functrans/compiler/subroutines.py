@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from functrans.compiler.passes import optimize, rebuilt
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import HigherOrder
@@ -18,6 +20,8 @@ from functrans.transforms.custom import custom
 from functrans.transforms.procedures import Procedure
 
 Compiler = Callable[[Graph], Callable[..., Any]]  # from a graph to a function of flat values
+
+_PLAIN = frozenset({np.ndarray, np.float64, np.float32, np.int64, np.bool_, float, int, bool})
 
 
 class Subroutine(Procedure):
@@ -31,7 +35,9 @@ class Subroutine(Procedure):
     def __call__(self, *leaves: Any) -> list[Any]:
         if self.function is None:
             self.function = self.compiler(optimize(self.graph))
-        if any(isinstance(leaf, Tracer) for leaf in leaves):
+        # A loop has dozens of leaves, and asks for each of its steps: a set of types is asked at once.
+        plain = _PLAIN.issuperset(map(type, leaves))
+        if not plain and any(isinstance(leaf, Tracer) for leaf in leaves):
             return super().__call__(*leaves)
         return list(self.function(*leaves))
 

@@ -104,10 +104,14 @@ def _spread_evenly(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdi
 mean = linear("mean", _mean, _spread_evenly, batch=_shift_axis, shape=_reduced_spec(_mean))
 
 
-def tied(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
-    """Entries equal to the extreme value share its derivative evenly; nan counts as equal."""
-    ties = (x == out) | ((x != x) & (out != out))
-    return ties / ties.sum(axis=axis, keepdims=True).astype(x.dtype)
+def evenly(ties: Any, axis: tuple[int, ...], dtype: Any) -> Any:
+    """One, shared by the entries that are True."""
+    return ties / ties.sum(axis=axis, keepdims=True).astype(dtype)
+
+
+def _tied(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    """Entries equal to the extreme value share its derivative; nan is extreme wherever it occurs."""
+    return evenly((x == out) | (x != x), axis, x.dtype)
 
 
 def _product_of_others(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
@@ -124,8 +128,8 @@ def _product_of_others(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
     return np.transpose((left * right).reshape(lined_up.shape), inverse)
 
 
-max = reduction("max", np.max, tied)
-min = reduction("min", np.min, tied)
+max = reduction("max", np.max, _tied)
+min = reduction("min", np.min, _tied)
 prod = reduction("prod", np.prod, _product_of_others)
 any = reduction("any", np.any, None)
 all = reduction("all", np.all, None)

@@ -9,7 +9,7 @@ import numpy as np
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, sum_to_shape
 from functrans.ops.families import batch_shifting
-from functrans.ops.reduction import recurrence, shifted, tied
+from functrans.ops.reduction import evenly, recurrence, shifted
 
 # A running maximum is constant along runs. In the run that holds place k, let h_j be 1 where x_j is
 # the maximum and 0 elsewhere, and n_k the sum of h_j for j <= k. Then d out_k = sum h_j dx_j / n_k.
@@ -71,7 +71,9 @@ def _ranked(x: Any, ranks: Any) -> Any:
 
 
 def _shares(out: Any, x: Any) -> Any:
-    return tied(out[..., None], x, (x.ndim - 1,))
+    """Entries equal to `out` share its derivative; nan counts as equal."""
+    out = out[..., None]
+    return evenly((x == out) | ((x != x) & (out != out)), (x.ndim - 1,), x.dtype)
 
 
 def _ranked_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:

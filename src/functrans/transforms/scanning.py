@@ -264,19 +264,18 @@ def _impl(
     *args: Any, body: Procedure, counts: tuple[int, int], length: int, reverse: bool, unroll: int
 ) -> tuple[Any, ...]:
     constants, carry, rows = parts(args, counts)
-    columns: list[list[Any]] = [[] for _ in body.outputs[len(carry) :]]
+    # Plain results are written where they belong; traced ones are collected first.
+    plain = length == 0 or not any(isinstance(arg, Tracer) for arg in args)
+    columns: list[Any] = [
+        np.empty((length, *y.shape), y.dtype) if plain else [None] * length
+        for y in body.outputs[len(carry) :]
+    ]
     for k in range(length - 1, -1, -1) if reverse else range(length):
-        results = body(*constants, *carry, *(row[k] for row in rows))
+        results = body(*constants, *carry, *[row[k] for row in rows])
         carry = results[: len(carry)]
         for column, y in zip(columns, results[len(carry) :], strict=True):
-            column.append(y)
-    stacked = [
-        np.stack(column[::-1] if reverse else column)
-        if column
-        else np.zeros((0, *spec.shape), spec.dtype)
-        for column, spec in zip(columns, body.outputs[len(carry) :], strict=True)
-    ]
-    return (*carry, *stacked)
+            column[k] = y
+    return (*carry, *(columns if plain else map(np.stack, columns)))
 
 
 def _shape(specs: Any, params: Any) -> Any:
