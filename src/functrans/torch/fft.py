@@ -11,10 +11,15 @@ from functrans.torch.registry import composed
 from functrans.torch.tensor import Tensor, make, wrap
 
 
+def _node(name: str) -> str:
+    kind = {"r": "R2C", "ir": "C2R"}.get(name.partition("fft")[0], "C2C")
+    return f"Fft{kind}Backward0"
+
+
 def _one(name: str) -> Any:
     transform = getattr(np.fft, name)
 
-    @composed("FftC2CBackward0")
+    @composed(_node(name))
     def function(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
         return transform(input, n, dim, norm)
 
@@ -26,7 +31,7 @@ def _one(name: str) -> Any:
 def _many(name: str, axes: Any) -> Any:
     transform = getattr(np.fft, name)
 
-    @composed("FftC2CBackward0")
+    @composed(_node(name))
     def function(input: Any, s: Any = None, dim: Any = axes, norm: Any = None) -> Any:
         return transform(input, s, dim, norm)
 

@@ -12,7 +12,7 @@ from functrans.torch import changes, indexing, pointwise, reducing, shaping, vie
 from functrans.torch.errors import TensorError
 from functrans.torch.registry import FUNCTIONS, export
 from functrans.torch.tape import MODE
-from functrans.torch.tensor import Tensor, cast, make
+from functrans.torch.tensor import Tensor, cast, make, named
 
 
 def overwrite(self: Tensor, result: Tensor) -> Tensor:
@@ -95,12 +95,12 @@ def _filled(self: Tensor, value: Any) -> Tensor:
         filled = value.expand(*self.shape)
     else:
         filled = make(np.full(self.value.shape, value, self.value.dtype)[()])
-    return _in_its_place(self, filled)
+    return named(_in_its_place(self, filled), "FillBackward2", self)
 
 
 def _in_its_place(self: Tensor, new: Tensor) -> Tensor:
     if self.record is None or isinstance(self.value, Tracer):
-        return new
+        return new if new.record is None else new.clone()
     result = self * 0 + new
     result.value = new.value
     return result
@@ -115,11 +115,16 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 @export(function=False)
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
-    return in_place(_filled)(self, 0)  # type: ignore[no-any-return]
+    return in_place(_zeroed)(self)  # type: ignore[no-any-return]
+
+
+def _zeroed(self: Tensor) -> Tensor:
+    return named(_filled(self, 0), "ZeroBackward0", self)
 
 
 def _copied(self: Tensor, src: Tensor) -> Tensor:
-    return _in_its_place(self, cast(src, self.value.dtype).expand(*self.shape))
+    copied = _in_its_place(self, cast(src, self.value.dtype).expand(*self.shape))
+    return named(copied, "CopyBackwards", self, src)
 
 
 @export(function=False)

@@ -149,6 +149,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
             operands = (array, _trimmed(value.value, array, template, arrays), *arrays)
             parents = (self.record, value.record, *(None for _ in arrays))
             record = record_call(indexing.update, operands, parents, {"template": template}, array)
+            if record is not None and arrays:
+                record.name = "IndexPutBackward0"
         array[key] = value.value
     except IndexError as error:
         raise index_error(error, array.ndim) from None
@@ -221,7 +223,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     _check_range(index.value, input.value.shape[axis], axis)
     places = _places(index.value, axis)
     out = indexing.index(input.lift(), *places, template=_template(len(places)))
-    return named(lower(out), "GatherBackward0")
+    return named(lower(out), "GatherBackward0", input)
 
 
 @export("take_along_dim")
@@ -259,7 +261,8 @@ def scatter(
     if reduce == "multiply":
         part = part * indexing.index(input.lift(), *places, template=_template(len(places)))
     out = indexing.update(input.lift(), part, *places, template=_template(len(places)))
-    return named(lower(out), "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1")
+    name = "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1"
+    return named(lower(out), name, input, src)
 
 
 @export()
@@ -272,7 +275,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     part = _source(src, index, input.value.dtype)
     shape = tuple(input.value.shape)
     added = indexing.scatter(part, *places, shape=shape, template=_template(len(places)))
-    return named(lower(input.lift() + added), "ScatterAddBackward0")
+    return named(lower(input.lift() + added), "ScatterAddBackward0", input, src)
 
 
 @export()
@@ -284,7 +287,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
             _check_range(index.value, input.value.shape[axis], axis)
     except RuntimeError:
         raise TensorIndexError("index out of range in self") from None
-    return named(lower(np.take(input.lift(), index.value, axis=axis)), "IndexSelectBackward0")
+    return named(
+        lower(np.take(input.lift(), index.value, axis=axis)), "IndexSelectBackward0", input
+    )
 
 
 def _slices(ndim: int, axis: int) -> tuple[Any, ...]:
@@ -297,7 +302,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     axis = check_dim(dim, input.value.ndim)
     shape, template = tuple(input.value.shape), _slices(input.value.ndim, axis)
     added = indexing.scatter((source * alpha).lift(), index.value, shape=shape, template=template)
-    return named(lower(input.lift() + added), "IndexAddBackward0")
+    return named(lower(input.lift() + added), "IndexAddBackward0", input, source)
 
 
 @export()
@@ -306,7 +311,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     axis = check_dim(dim, input.value.ndim)
     template = _slices(input.value.ndim, axis)
     out = indexing.update(input.lift(), source.lift(), index.value, template=template)
-    return named(lower(out), "IndexCopyBackward0")
+    return named(lower(out), "IndexCopyBackward0", input, source)
 
 
 @export()
@@ -316,7 +321,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     number = value.lift() if isinstance(value, Tensor) else input.value.dtype.type(value)
     template = _slices(input.value.ndim, axis)
     out = indexing.update(input.lift(), number, index.value, template=template)
-    return named(lower(out), "IndexFillBackward0")
+    return named(lower(out), "IndexFillBackward0", input)
 
 
 @export()
@@ -327,7 +332,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     shape = np.broadcast_shapes(input.value.shape, mask.value.shape)
     wide = np.broadcast_to(mask.value, shape)
     out = np.broadcast_to(input.lift(), shape)[wide]
-    return named(lower(out), "MaskedSelectBackward0")
+    return named(lower(out), "MaskedSelectBackward0", input)
 
 
 @export()
@@ -337,7 +342,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     places = np.nonzero(wide)
     part = np.reshape(source.lift(), (-1,))[: len(places[0])]
     out = indexing.update(input.lift(), part, *places, template=_template(len(places)))
-    return named(lower(out), "MaskedScatterBackward0")
+    return named(lower(out), "MaskedScatterBackward0", input, source)
 
 
 @export("take")

@@ -56,8 +56,14 @@ def det(A: Tensor) -> Tensor:
 def slogdet(A: Tensor) -> Any:
     """The sign and the logarithm of the determinant's size."""
     _check_square(A, "slogdet")
-    sign, size = np.linalg.slogdet(A.lift())
-    return results("linalg_slogdet", {"sign": lower(sign), "logabsdet": lower(size)})
+    return _parts("slogdet", ("sign", "logabsdet"), A, np.linalg.slogdet(A.lift()))
+
+
+def _parts(kind: str, fields: tuple[str, ...], A: Tensor, values: Any, node: str = "") -> Any:
+    """Several results of one matrix, by name."""
+    name = f"Linalg{(node or kind).capitalize()}Backward0"
+    tensors = [named(lower(value), name, A) for value in values]
+    return results(f"linalg_{kind}", dict(zip(fields, tensors, strict=True)))
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
@@ -77,14 +83,13 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q and R with Q R = A."""
-    q, r = _linalg.qr(A.lift(), mode)
-    return results("linalg_qr", {"Q": lower(q), "R": lower(r)})
+    return _parts("qr", ("Q", "R"), A, _linalg.qr(A.lift(), mode))
 
 
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
     """U, S and V^H with U diag(S) V^H = A."""
-    u, s, v = np.linalg.svd(A.lift(), full_matrices=full_matrices)
-    return results("linalg_svd", {"U": lower(u), "S": lower(s), "Vh": lower(v)})
+    parts = np.linalg.svd(A.lift(), full_matrices=full_matrices)
+    return _parts("svd", ("U", "S", "Vh"), A, parts)
 
 
 def svdvals(A: Tensor) -> Tensor:
@@ -95,8 +100,7 @@ def svdvals(A: Tensor) -> Tensor:
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues and eigenvectors of Hermitian matrices."""
     _check_square(A, "eigh")
-    values, vectors = _linalg.eigh(A.lift(), UPLO)
-    return results("linalg_eigh", {"eigenvalues": lower(values), "eigenvectors": lower(vectors)})
+    return _parts("eigh", ("eigenvalues", "eigenvectors"), A, _linalg.eigh(A.lift(), UPLO))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
@@ -109,8 +113,7 @@ def eig(A: Tensor) -> Any:
     """Eigenvalues and eigenvectors, always complex."""
     _check_square(A, "eig")
     wide = A if A.is_complex() else A.to(_complex(A))
-    values, vectors = np.linalg.eig(wide.lift())
-    return results("linalg_eig", {"eigenvalues": lower(values), "eigenvectors": lower(vectors)})
+    return _parts("eig", ("eigenvalues", "eigenvectors"), A, np.linalg.eig(wide.lift()))
 
 
 def eigvals(A: Tensor) -> Tensor:
@@ -126,7 +129,7 @@ def _complex(A: Tensor) -> Any:
 
 def pinv(A: Tensor, *, rcond: Any = None, hermitian: bool = False) -> Tensor:
     """The pseudo-inverse."""
-    return wrap(np.linalg.pinv(A.lift(), rcond, hermitian))
+    return named(wrap(np.linalg.pinv(A.lift(), rcond, hermitian)), "LinalgPinvBackward0", A)
 
 
 def lstsq(A: Tensor, B: Tensor) -> Any:
@@ -178,7 +181,8 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
     """The norm of matrices."""
-    return wrap(np.linalg.norm(A.lift(), ord, tuple(dim), keepdim))
+    out = wrap(np.linalg.norm(A.lift(), ord, tuple(dim), keepdim))
+    return named(out, "LinalgVectorNormBackward0", A) if ord == "fro" else out
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:

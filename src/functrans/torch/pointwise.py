@@ -69,7 +69,8 @@ for _names, _function in {
     ("floor",): stepwise(np.floor, "FloorBackward0"),
     ("ceil",): stepwise(np.ceil, "CeilBackward0"),
     ("trunc", "fix"): stepwise(np.trunc, "TruncBackward0"),
-    ("sign", "sgn"): stepwise(np.sign, "SignBackward0"),
+    ("sign",): stepwise(np.sign, "SignBackward0"),
+    ("sgn",): stepwise(np.sign, "SgnBackward0"),
     ("isnan",): stepwise(np.isnan),
     ("isinf",): stepwise(np.isinf),
     ("isfinite",): stepwise(np.isfinite),
@@ -364,19 +365,19 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     >>> torch.lerp(torch.tensor([0.0]), torch.tensor([10.0]), 0.3)
     tensor([3.])
     """
-    return named(input + weight * (end - input), "LerpBackward0")
+    return named(input + weight * (end - input), "LerpBackward0", input, end)
 
 
 @export()
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2."""
-    return named(input + value * (tensor1 * tensor2), "AddcmulBackward0")
+    return named(input + value * (tensor1 * tensor2), "AddcmulBackward0", input, tensor1, tensor2)
 
 
 @export()
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2."""
-    return named(input + value * (tensor1 / tensor2), "AddcdivBackward0")
+    return named(input + value * (tensor1 / tensor2), "AddcdivBackward0", input, tensor1, tensor2)
 
 
 @export("where", method=False)
@@ -404,7 +405,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         for each in (input, other)
     )
     try:
-        return named(lower(structure.where(condition.lift(), x, y)), "WhereBackward0")
+        out = lower(structure.where(condition.lift(), x, y))
+        return named(out, "WhereBackward0", *((input, other) if len(arrays) == 2 else ()))
     except ValueError:
         raise arithmetic.shape_error(x, y) from None
 
@@ -425,7 +427,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             f"{mask.dtype.legacy.lower()}"
         )
     filled = value.to(input.dtype) if isinstance(value, Tensor) else value
-    return named(where(mask, filled, input).to(input.dtype), "MaskedFillBackward0")
+    return named(where(mask, filled, input).to(input.dtype), "MaskedFillBackward0", input)
 
 
 @export()

@@ -80,13 +80,13 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 @export("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2."""
-    return _added(input, mm(mat1, mat2), beta, alpha, "AddmmBackward0")
+    return _added("AddmmBackward0", mm, input, mat1, mat2, beta, alpha)
 
 
 @export("addmv")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * mat @ vec."""
-    return _added(input, mv(mat, vec), beta, alpha, "AddmvBackward0")
+    return _added("AddmvBackward0", mv, input, mat, vec, beta, alpha)
 
 
 @export("baddbmm")
@@ -94,13 +94,12 @@ def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Tensor:
     """beta * input + alpha * batch1 @ batch2."""
-    return _added(input, bmm(batch1, batch2), beta, alpha, "BaddbmmBackward0")
+    return _added("BaddbmmBackward0", bmm, input, batch1, batch2, beta, alpha)
 
 
-def _added(input: Tensor, product: Tensor, beta: Any, alpha: Any, name: str) -> Tensor:
-    product = product if alpha == 1 else alpha * product
-    input = input if beta == 1 else beta * input
-    return named(input + product, name)
+def _added(name: str, product: Any, input: Tensor, a: Any, b: Any, beta: Any, alpha: Any) -> Tensor:
+    added = product(a, b) if alpha == 1 else alpha * product(a, b)
+    return named((input if beta == 1 else beta * input) + added, name, input, a, b)
 
 
 @export(method=False)
@@ -116,9 +115,13 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
     try:
-        return wrap(np.einsum(equation, *(each.lift() for each in operands)))
+        out = wrap(np.einsum(equation, *(each.lift() for each in operands)))
     except ValueError as error:
         raise TensorError(f"einsum(): {error}") from None
+    if len(operands) > 1:
+        return named(out, "ViewBackward0")
+    summed = out.numel() != operands[0].numel()
+    return named(out, "SumBackward1" if summed else "PermuteBackward0", operands)
 
 
 @export("tensordot", method=False)
@@ -129,7 +132,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
 
 
 @export("kron")
-@composed("ViewBackward0")
+@composed("UnsafeViewBackward0")
 def kron(x: Any, y: Any) -> Any:
     """The Kronecker product."""
     return np.kron(x, y)
@@ -139,7 +142,10 @@ def kron(x: Any, y: Any) -> Any:
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     """The cross product of vectors of length 3."""
     return named(
-        lower(np.linalg.cross(input.lift(), other.lift(), axis=dim)), "LinalgCrossBackward0"
+        lower(np.linalg.cross(input.lift(), other.lift(), axis=dim)),
+        "LinalgCrossBackward0",
+        input,
+        other,
     )
 
 
@@ -149,4 +155,4 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     from functrans.torch.reducing import vector_norm
 
     apart = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return named(vector_norm(apart, p, (-1,), False), "CdistBackward0")
+    return named(vector_norm(apart, p, (-1,), False), "CdistBackward0", x1, x2)

@@ -164,7 +164,8 @@ def _extreme(name: str, primitive: Any, search: Any, pairwise: str) -> Any:
         if not keepdim:
             values, places = values.squeeze(dim), places.squeeze(dim)
         return results(
-            name, {"values": named(values, f"{name.capitalize()}Backward0"), "indices": places}
+            name,
+            {"values": named(values, f"{name.capitalize()}Backward0", input), "indices": places},
         )
 
     function.__name__ = name
@@ -198,8 +199,8 @@ _amount("amin", reduction.min)
 @export("aminmax")
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
     """The smallest and the largest entry."""
-    low, high = input.amin(dim, keepdim), input.amax(dim, keepdim)
-    return results("aminmax", {"min": low, "max": high})
+    ends = {"min": input.amin(dim, keepdim), "max": input.amax(dim, keepdim)}
+    return results("aminmax", {k: named(v, "AminmaxBackward0", input) for k, v in ends.items()})
 
 
 def _spread(name: str, root: bool) -> Any:
@@ -241,13 +242,20 @@ std = _spread("std", True)
 @export("var_mean", method=False)
 def var_mean(input: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
     """The variance and the mean."""
-    return var(input, dim, **options), mean(input, dim, options.get("keepdim", False))
+    return _and_mean("VarMeanBackward0", var, input, dim, options)
 
 
 @export("std_mean", method=False)
 def std_mean(input: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean."""
-    return std(input, dim, **options), mean(input, dim, options.get("keepdim", False))
+    return _and_mean("StdMeanBackward0", std, input, dim, options)
+
+
+def _and_mean(
+    name: str, spread: Any, input: Tensor, dim: Any, options: dict[str, Any]
+) -> tuple[Tensor, Tensor]:
+    middle = mean(input, dim, options.get("keepdim", False))
+    return named(spread(input, dim, **options), name, input), named(middle, name, input)
 
 
 def highest(x: Any, axis: Any) -> Any:
@@ -413,7 +421,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     tensor([1, 0])
     """
     places = argsort(input, dim, descending)
-    values = named(along(input, dim, places), "SortBackward0")
+    values = named(along(input, dim, places), "SortBackward0", input)
     return results("sort", {"values": values, "indices": places})
 
 
@@ -424,7 +432,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if input.value.ndim and k > input.value.shape[axis]:
         raise TensorError("selected index k out of range")
     places = argsort(input, dim, descending=largest).narrow(axis, 0, k)
-    values = named(along(input, dim, places), "TopkBackward0")
+    values = named(along(input, dim, places), "TopkBackward0", input)
     return results("topk", {"values": values, "indices": places})
 
 
@@ -440,7 +448,7 @@ def _one(kind: str, input: Tensor, axis: int, places: Tensor, keepdim: bool) -> 
     values = along(input, axis, places)
     if not keepdim:
         values, places = values.squeeze(axis), places.squeeze(axis)
-    named(values, f"{kind.capitalize()}Backward0")
+    named(values, f"{kind.capitalize()}Backward0", input)
     return results(kind, {"values": values, "indices": places})
 
 
@@ -449,7 +457,8 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle entry, the lower of two."""
     if dim is None:
         flat = input.reshape(-1)
-        return flat.kthvalue((flat.numel() + 1) // 2, 0).values
+        middle = flat.kthvalue((flat.numel() + 1) // 2, 0).values
+        return named(middle, "MedianBackward0", input)
     axis = check_dim(dim, input.value.ndim)
     places = argsort(input, dim).narrow(axis, (input.value.shape[axis] - 1) // 2, 1)
     return _one("median", input, axis, places, keepdim)
@@ -468,7 +477,7 @@ def quantile(
     level = q.detach().value if isinstance(q, Tensor) else q
     axis = None if dim is None else check_dim(dim, input.value.ndim)
     out = _np.quantile(input.lift(), level, axis=axis, keepdims=keepdim, method=interpolation)
-    return cast(lower(out), input.value.dtype)
+    return named(cast(lower(out), input.value.dtype), "SqueezeBackward4")
 
 
 @export()
@@ -531,7 +540,7 @@ def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @export("nanmean")
-@composed("NanmeanBackward0")
+@composed("DivBackward0")
 def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The mean of what is not nan."""
     return np.nanmean(x, axis=None if dim is None else axes(dim, x.ndim), keepdims=keepdim)

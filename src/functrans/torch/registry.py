@@ -51,7 +51,7 @@ def composed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                     function(*map(lift, args), **{k: lift(v) for k, v in kwargs.items()})
                 )
             for each in result if isinstance(result, (tuple, list)) else (result,):
-                named(each, name)
+                named(each, name, args)
             return result
 
         return wrapper

@@ -13,7 +13,7 @@ from functrans.ops import indexing, structure
 from functrans.torch import dtypes, views
 from functrans.torch.errors import TensorError, TensorIndexError, TensorTypeError, TensorValueError
 from functrans.torch.registry import FUNCTIONS, attach, composed, export, lift
-from functrans.torch.tape import MODE, record_call
+from functrans.torch.tape import MODE, lowered, record_call
 from functrans.torch.tensor import Size, Tensor, cast, check_dim, lower, make, named, wrap
 
 
@@ -120,6 +120,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         raise TensorError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not shape:
         return reshape(input, 1)
+    if start == end:
+        return input
     return reshape(input, *shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
 
 
@@ -279,9 +281,16 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
                 f"({n}) at non-singleton dimension {k + extra}.  Target sizes: {list(sizes)}.  Tensor "
                 f"sizes: {list(shape)}"
             )
-    if isinstance(self.value, np.generic):
-        views.memory(self)
-    return named(lower(structure.broadcast_to(self.lift(), shape=tuple(wanted))), "ExpandBackward0")
+    return view_of(
+        self, structure.broadcast_to, {"shape": tuple(wanted)}, _refuse_overlap, "ExpandBackward0"
+    )
+
+
+def _refuse_overlap(view: Any) -> Any:
+    raise TensorError(
+        "unsupported operation: more than one element of the written-to tensor refers to a single "
+        "memory location. Please clone() the tensor before performing the operation."
+    )
 
 
 @export(function=False)
@@ -291,7 +300,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @export()
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """`expand` to a shape."""
     return expand(input, *size)
 
@@ -318,7 +327,7 @@ def repeat(self: Tensor, *sizes: Any) -> Tensor:
         raise TensorError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
         )
-    return named(lower(np.tile(_with_axes(self), sizes)), "RepeatBackward0")
+    return named(lower(np.tile(_with_axes(self), sizes)), "RepeatBackward0", self)
 
 
 def _with_axes(tensor: Tensor) -> Any:
@@ -330,14 +339,15 @@ def _with_axes(tensor: Tensor) -> Any:
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """Copies of the tensor side by side; missing dimensions count as 1."""
     dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    return named(lower(np.tile(_with_axes(input), dims)), "RepeatBackward0")
+    return named(lower(np.tile(_with_axes(input), dims)), "RepeatBackward0", input)
 
 
 @export()
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
     """Each entry repeated."""
     count = repeats.value if isinstance(repeats, Tensor) else repeats
-    return wrap(np.repeat(input.lift(), count, axis=dim))
+    name = "IndexSelectBackward0" if isinstance(repeats, Tensor) else "ViewBackward0"
+    return named(wrap(np.repeat(input.lift(), count, axis=dim)), name)
 
 
 @export("flip")
@@ -345,7 +355,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
     """The entries in reverse order along some dimensions."""
     axes = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
     places = tuple(check_dim(axis, input.value.ndim) for axis in axes)
-    return named(lower(np.flip(input.lift(), places)).contiguous(), "FlipBackward0")
+    return named(lower(np.flip(input.lift(), places)).contiguous(), "FlipBackward0", input)
 
 
 @export("fliplr")
@@ -445,7 +455,9 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
                 f"entry 0 and {list(part.value.shape)} at entry {k}"
             )
     axis = check_dim(dim, parts[0].value.ndim + 1)
-    return named(lower(np.stack([part.lift() for part in parts], axis=axis)), "StackBackward0")
+    return named(
+        lower(np.stack([part.lift() for part in parts], axis=axis)), "StackBackward0", parts
+    )
 
 
 def _stacker(name: str, function: Any) -> None:
@@ -490,11 +502,12 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """Pieces of a size, or of the given sizes, along a dimension."""
     axis = check_dim(dim, tensor.value.ndim)
     total = tensor.value.shape[axis]
+    name = "SplitBackward0"
     if isinstance(split_size_or_sections, int):
         step = split_size_or_sections
         sizes = [min(step, total - k) for k in range(0, total, step)] or [0]
     else:
-        sizes = list(split_size_or_sections)
+        sizes, name = list(split_size_or_sections), "SplitWithSizesBackward0"
         if sum(sizes) != total:
             raise TensorError(
                 f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size "
@@ -502,7 +515,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
             )
     pieces, start = [], 0
     for size in sizes:
-        pieces.append(named(narrow(tensor, axis, start, size), "SplitBackward0"))
+        pieces.append(named(narrow(tensor, axis, start, size), name))
         start += size
     return tuple(pieces)
 
@@ -519,7 +532,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     """Pieces between the given places, or as many as given."""
     axis = check_dim(dim, input.value.ndim)
     places = np.array_split(np.arange(input.value.shape[axis]), indices_or_sections)
-    return split(input, [len(place) for place in places], axis)
+    pieces = split(input, [len(place) for place in places], axis)
+    return tuple(named(piece, "SliceBackward0") for piece in pieces)
 
 
 @export()
@@ -548,17 +562,56 @@ def triu(x: Any, diagonal: int = 0) -> Any:
 
 
 @export("diag")
-@composed("DiagBackward0")
-def diag(x: Any, diagonal: int = 0) -> Any:
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or a matrix with this diagonal."""
-    return np.diag(x, diagonal)
+    if input.value.ndim == 1:
+        return diag_embed(input, diagonal)  # type: ignore[no-any-return]
+    if input.value.ndim != 2:
+        raise TensorError(f"diag(): Supports 1D or 2D tensors. Got {input.value.ndim}D")
+    return named(_diagonal(input, diagonal).clone(), "DiagonalBackward0", input)
 
 
 @export("diagonal")
-@composed("DiagonalBackward0")
-def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The diagonals of matrices."""
-    return np.diagonal(x, offset, dim1, dim2)
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonals of matrices, as a view."""
+    return _diagonal(input, offset, dim1, dim2)
+
+
+def _diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    ndim = input.value.ndim
+    pair = check_dim(dim1, ndim), check_dim(dim2, ndim)
+    if pair[0] == pair[1]:
+        raise TensorError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    last = (-2, -1)
+
+    def read(face: Any) -> Any:
+        return np.diagonal(face, offset, *pair)
+
+    def write(base: Any, view: Any) -> Any:
+        rows = np.arange(shape_of(view)[-1])
+        template = (slice(None),) * (ndim - 2) + (indexing.ARRAY, indexing.ARRAY)
+        places = (rows + max(-offset, 0), rows + max(offset, 0))
+        turned = indexing.update(np.moveaxis(base, pair, last), view, *places, template=template)
+        return np.moveaxis(turned, last, pair)
+
+    def memory(array: Any) -> Any:
+        shown = np.diagonal(array, offset, *pair)
+        shown.flags.writeable = array.flags.writeable
+        return shown
+
+    return _linked(input, memory, read, write, "DiagonalBackward0")
+
+
+def _linked(input: Tensor, memory: Any, read: Any, write: Any, name: str) -> Tensor:
+    """A view: `memory` is NumPy's, `read` makes it from a face and `write` puts it back."""
+    if isinstance(input.value, Tracer):
+        return views.link(lower(read(input.value)), input, read, write)  # type: ignore[no-any-return]
+    array = views.memory(input)
+    record = None
+    if input.record is not None and MODE.enabled:
+        _, record = lowered(read(input.lift()))
+    shown = named(make(memory(array), record), name, input)
+    return views.link(shown, input, read, write)  # type: ignore[no-any-return]
 
 
 @export("diag_embed")
@@ -587,17 +640,39 @@ _meshgrid: Any = np.meshgrid
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Coordinates of a grid, one tensor for each dimension."""
     parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    return tuple(lower(each) for each in _meshgrid(*map(lift, parts), indexing=indexing))
+    grids = _meshgrid(*map(lift, parts), indexing=indexing)
+    return tuple(named(lower(each), "ExpandBackward0") for each in grids)
 
 
 @export(function=False)
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of a size along a dimension, as a new last dimension."""
     axis = check_dim(dimension, self.value.ndim)
+    if size > self.value.shape[axis]:
+        raise TensorError(
+            f"maximum size for tensor at dimension {axis} is {self.value.shape[axis]} but size is "
+            f"{size}"
+        )
     count = (self.value.shape[axis] - size) // step + 1
     places = np.arange(count)[:, None] * step + np.arange(size)
-    windows = np.take(self.lift(), places, axis=axis)
-    return named(lower(np.moveaxis(windows, axis + 1, -1)), "UnfoldBackward0")
+    template = (slice(None),) * axis + (indexing.ARRAY,)
+    steps = (slice(None),) * axis + (slice(None, None, step),)
+
+    def read(face: Any) -> Any:
+        return np.moveaxis(np.take(face, places, axis=axis), axis + 1, -1)
+
+    def write(base: Any, view: Any) -> Any:
+        if step < size:
+            _refuse_overlap(view)
+        return indexing.update(base, np.moveaxis(view, -1, axis + 1), places, template=template)
+
+    def memory(array: Any) -> Any:
+        windows = np.lib.stride_tricks.sliding_window_view(
+            array, size, axis=axis, writeable=step >= size
+        )
+        return windows[steps]
+
+    return _linked(self, memory, read, write, "UnfoldBackward0")
 
 
 @export(method=False)
@@ -609,7 +684,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
         after = width - start - each.shape[-1]
         rows.append(np.pad(each.lift(), ((0, 0), (start, after))))
         start += each.shape[-1]
-    return wrap(np.concatenate(rows))
+    return named(wrap(np.concatenate(rows)), "BlockDiagBackward0", tensors)
 
 
 FUNCTIONS["numel"] = Tensor.numel

@@ -87,7 +87,7 @@ def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
 @export()
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The norm of the difference."""
-    return named((input - other).norm(p), "DistBackward0")
+    return named((input - other).norm(p), "DistBackward0", input, other)
 
 
 @export("cov")
@@ -98,7 +98,7 @@ def cov(x: Any, *, correction: int = 1) -> Any:
 
 
 @export("corrcoef")
-@composed("ClampBackward1")
+@composed("DivBackward0")
 def corrcoef(x: Any) -> Any:
     """The correlations of rows."""
     return np.corrcoef(x).astype(x.dtype)
@@ -108,7 +108,7 @@ def corrcoef(x: Any) -> Any:
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """The integral along a dimension, by trapezoids."""
     places = None if x is None else x.lift()
-    return wrap(np.trapezoid(y.lift(), places, dx, dim))
+    return named(wrap(np.trapezoid(y.lift(), places, dx, dim)), "MulBackward1")
 
 
 @export("cartesian_prod", method=False)
@@ -117,7 +117,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     if len(tensors) == 1:
         return tensors[0]
     grids = np.meshgrid(*(each.lift() for each in tensors), indexing="ij")
-    return wrap(np.stack([np.reshape(grid, (-1,)) for grid in grids], axis=1))
+    columns = np.stack([np.reshape(grid, (-1,)) for grid in grids], axis=1)
+    return named(wrap(columns), "StackBackward0")
 
 
 @export("result_type", method=False)
@@ -141,4 +142,4 @@ def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False
     spread = np.broadcast_to(part, self[key].shape)
     shape = tuple(self.value.shape)
     added = indexing.scatter(spread, *arrays, shape=shape, template=template)
-    return self.add_(wrap(added))  # type: ignore[no-any-return]
+    return named(self.add_(wrap(added)), "IndexPutBackward0")

@@ -350,8 +350,10 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory without a record; changes to it are not noticed by autograd."""
-        views.memory(self)
-        return make(self.value)
+        if isinstance(self.value, Tracer):
+            return self.detach()
+        # The buffer of an array is memory with an owner, and so with versions, of its own.
+        return make(np.asarray(memoryview(views.memory(self))))
 
     @data.setter
     def data(self, other: Tensor) -> None:
@@ -567,12 +569,26 @@ def leaf_record(tensor: Tensor) -> Record:
     return record
 
 
-def named(tensor: Tensor, name: str) -> Tensor:
-    """Say what the `grad_fn` of a result is called; returns it."""
+def named(tensor: Tensor, name: str, *operands: Any) -> Tensor:
+    """Say what the `grad_fn` of a result is called, and what went into it; returns the result.
+
+    The operands are those of the whole operation, if it is composed of several.
+    """
     record = tensor.record
     if record is not None and len(record) > 1:
         record.name = name
+        if operands:
+            record.edges = tuple(_edges(operands))
     return tensor
+
+
+def _edges(operands: Any) -> Iterator[Any]:
+    """The records of the tensors among these that a gradient can flow to, or None."""
+    for each in operands:
+        if isinstance(each, (tuple, list)):
+            yield from _edges(each)
+        elif isinstance(each, Tensor) and each.dtype.category > 1:
+            yield each.record
 
 
 def is_differentiated(value: Any) -> bool:

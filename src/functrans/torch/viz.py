@@ -174,7 +174,8 @@ def make_dot(var: Any, params: dict[str, Tensor] | None = None) -> Digraph:
             dot.node(number(record), f"{names.get(record[0], '')}\n{shape}".strip(), "lightblue")
             continue
         dot.node(number(record), name_of(record), "lightgrey")
-        for parent in map(_operation, record[4:]):
+        parents = record[4:] if record.edges is None else filter(None, record.edges)
+        for parent in map(_operation, parents):
             dot.edge(number(parent), number(record))
             stack.append(parent)
     return dot

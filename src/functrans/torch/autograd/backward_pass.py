@@ -101,7 +101,7 @@ def backward(
     if inputs is not None:
         targets = _as_tuple(inputs)
         if not targets:
-            raise TensorError("'inputs' argument to backward() cannot be empty.")
+            raise TensorError("`inputs` argument to `backward()` cannot be empty.")
         _check_targets(targets)
     retain = create_graph if retain_graph is None else retain_graph
     roots = [out.record for out in outputs]
@@ -259,11 +259,15 @@ def _set_grad(self: Tensor, gradient: Any) -> None:
             )
         if gradient.value.shape != self.value.shape:
             raise TensorError(
-                f"assigned grad has data of a different size: {list(gradient.value.shape)} for a "
-                f"tensor of size {list(self.value.shape)}"
+                f"attempting to assign a gradient of size '{list(gradient.value.shape)}' to a tensor "
+                f"of size '{list(self.value.shape)}'. Please ensure that the gradient and the tensor "
+                "are the same size"
             )
         if gradient.value.dtype != self.value.dtype:
-            raise TensorError("assigned grad has data of a different type")
+            raise TensorError(
+                f"attempting to assign a gradient with dtype '{gradient.dtype.legacy.lower()}' to a "
+                f"tensor with dtype '{self.dtype.legacy}'. The gradient must match the tensor's dtype."
+            )
     self._grad = gradient
 
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
 from functrans.interpreters.dual import Dual, DualTracer
 from functrans.torch.errors import TensorError, TensorValueError
+from functrans.torch.printing import forward_levels as _levels
 from functrans.torch.tensor import Tensor, lower, wrap
 
 
@@ -17,9 +17,6 @@ class UnpackedDualTensor(NamedTuple):
 
     primal: Tensor
     tangent: Tensor | None
-
-
-_levels: list[Dual] = []
 
 
 def enter_dual_level() -> int:
@@ -66,7 +63,7 @@ def _level() -> Dual:
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
             "enter_dual_level() first."
         )
-    return _levels[-1]
+    return _levels[-1]  # type: ignore[no-any-return]
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -78,8 +75,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if tensor.shape != tangent.shape:
         raise TensorError(
-            f"Expected tangent to have the same shape as the primal: {list(tangent.shape)} and "
-            f"{list(tensor.shape)}"
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the given "
+            f"forward gradient is of size {list(tangent.shape)}."
         )
     if tensor.dtype is not tangent.dtype:
         raise TensorError(
@@ -96,6 +94,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         if isinstance(tangent, np.ndarray) and not tangent.flags.writeable:
             tangent = tangent.copy()
         return UnpackedDualTensor(lower(value.value), lower(tangent))
-    if isinstance(value, Tracer) and not _levels:
-        value.interpreter.concrete(value)  # it says that the level is over
+    if type(value) is DualTracer and value.interpreter.closed:  # the level is over
+        return UnpackedDualTensor(lower(value.value), None)
     return UnpackedDualTensor(tensor, None)

@@ -136,6 +136,11 @@ def jvp(
 
 def _directions(given: tuple[Any, ...], v: Any) -> tuple[Any, ...]:
     if v is not None:
+        for given_one, direction in zip(given, _tuple(v), strict=True):
+            if given_one.shape != direction.shape:
+                raise TensorError(
+                    f"v has invalid size: should be {given_one.shape} but got {direction.shape}."
+                )
         return _tuple(v)
     if len(given) != 1 or given[0].numel() != 1:
         raise TensorError(

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import Tracer
 from functrans.core.primitive import Primitive
-from functrans.interpreters.tape import Share
+from functrans.interpreters.tape import Share, TapeTracer
 from functrans.torch.errors import TensorError
 from functrans.torch.registry import attach
-from functrans.torch.tape import Record, table_of
+from functrans.torch.tape import Record, table_of, with_links
 from functrans.torch.tensor import Tensor, make
 
 # What PyTorch calls the operation of a primitive, where it is not the same word.
@@ -43,6 +44,7 @@ _NAMES = {
     "max": "AmaxBackward0",
     "min": "AminBackward0",
     "root_of_squares": "SqrtBackward0",
+    "log1p": "Log1PBackward0",
 }
 
 
@@ -128,15 +130,9 @@ class Node:
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The operations that the gradient flows to, each with the number of its result."""
         record = self._record
-        edges = [_edge(parent) for parent in record[4:]]
-        table = table_of(record.primitive) if hasattr(record.primitive, "rules") else ()
-        for mask, rule in enumerate(table):
-            if rule is not None and rule[1] is record[1] and self.name() != "PowBackward0":
-                # PyTorch counts arguments that are not tracked, too.
-                arity = len(table).bit_length() - 1
-                found = iter(edges)
-                return tuple(next(found) if mask >> k & 1 else (None, 0) for k in range(arity))
-        return tuple(edges)
+        if record.edges is not None:
+            return tuple(map(_edge, record.edges))
+        return tuple(map(_edge, in_slots(record, record[4:])))
 
     @property
     def variable(self) -> Any:
@@ -151,7 +147,7 @@ class Node:
         context: Any = self._record[2] if len(self._record) > 1 else None
         if hasattr(context, "saved_tensors"):  # of a Function
             return context.saved_tensors  # type: ignore[no-any-return]
-        return tuple(make(value) for value in _saved_values(self._record))
+        return tuple(map(_shown, _saved_values(self._record)))
 
     def _sequence_nr(self) -> int:
         return int(self._record[0])
@@ -165,10 +161,9 @@ class Node:
             wanted = name.removeprefix("_saved_")
             wanted = {"exponent": "other"}.get(wanted, wanted)
             if wanted in called:
-                saved = self._record[2]
                 _refuse_freed(self._record)
-                value = saved if len(needs) == 1 else saved[called.index(wanted)]
-                return make(value) if isinstance(value, (np.ndarray, np.generic)) else value
+                saved = with_links(self._record, self._record[2], None)
+                return _shown(saved if len(needs) == 1 else saved[called.index(wanted)])
         raise AttributeError(f"{self.name()!r} object has no attribute {name!r}")
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
@@ -207,9 +202,22 @@ def _saved_values(record: Any) -> list[Any]:
     def found(saved: Any) -> list[Any]:
         if isinstance(saved, (tuple, list)):
             return [value for each in saved for value in found(each)]
-        return [saved] if isinstance(saved, (np.ndarray, np.generic)) else []
+        return [saved] if isinstance(saved, (np.ndarray, np.generic, Tracer)) else []
 
-    return found(record[2]) if len(record) > 1 else []
+    return found(with_links(record, record[2], record.links)) if len(record) > 1 else []
+
+
+def _shown(saved: Any) -> Any:
+    """A saved value as a tensor: the leaf itself, if it is one."""
+    if isinstance(saved, TapeTracer):
+        return as_saved(saved.value, saved.record)
+    return make(saved) if isinstance(saved, (np.ndarray, np.generic)) else saved
+
+
+def as_saved(value: Any, record: Any) -> Tensor:
+    """The tensor of a value that was saved, if possible the one that the user has."""
+    leaf = record.tensor() if len(record) == 1 else None
+    return leaf if leaf is not None and leaf.value is value else make(value, record)
 
 
 def node_of(record: Any) -> Any:
@@ -223,7 +231,23 @@ def node_of(record: Any) -> Any:
     return known
 
 
+def in_slots(record: Any, values: Any) -> tuple[Any, ...]:
+    """What belongs to the parents of a record, and None for arguments that are not tracked.
+
+    PyTorch counts these, too.
+    """
+    table = table_of(record.primitive) if hasattr(record.primitive, "rules") else ()
+    for mask, rule in enumerate(table):
+        if rule is not None and rule[1] is record[1] and name_of(record) != "PowBackward0":
+            found = iter(values)
+            arity = len(table).bit_length() - 1
+            return tuple(next(found) if mask >> k & 1 else None for k in range(arity))
+    return tuple(values)
+
+
 def _edge(parent: Any) -> tuple[Any, int]:
+    if parent is None:
+        return None, 0
     place = parent[2][0] if len(parent) > 1 and parent[1] is Share else 0
     return node_of(parent), place
 

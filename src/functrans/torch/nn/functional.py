@@ -31,17 +31,29 @@ tanh: Any = FUNCTIONS["tanh"]
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias."""
     if weight.record is not None and weight.value.size > _LARGE and _is_plain(input, weight):
-        out = _product(input, weight)
+        out, turned = _product(input, weight), weight
     else:
-        turned = (
-            apply(structure.transpose, weight, axes=(1, 0)) if weight.value.ndim == 2 else weight
-        )
+        turned = weight
+        if weight.value.ndim == 2:
+            turned = named(apply(structure.transpose, weight, axes=(1, 0)), "TBackward0")
+        if input.value.dtype != weight.value.dtype and MODE.autocast is None:
+            raise TensorError(
+                f"mat1 and mat2 must have the same dtype, but got {input.dtype.legacy} and "
+                f"{weight.dtype.legacy}"
+            )
         out = matmul(input, turned)
     if bias is None:
         return out
     if MODE.autocast is not None:
         bias = bias.to(out.dtype)
-    return named(out + bias, "AddmmBackward0" if input.value.ndim == 2 else "ViewBackward0")
+    out = out + bias
+    record = out.record
+    if record is not None:
+        flat = input.value.ndim == 2
+        record.name = "AddmmBackward0" if flat else "ViewBackward0"
+        if flat:
+            record.edges = (bias.record, input.record, turned.record)
+    return out
 
 
 _LARGE = 4096  # from here on the order of a gradient in memory costs more than two more records
@@ -105,12 +117,12 @@ def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalizing exponential linear unit."""
     scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-    return scale * elu(input, alpha)  # type: ignore[no-any-return]
+    return named(scale * elu(input, alpha), "EluBackward0", input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x)."""
-    return named(input * sigmoid(input), "SiluBackward0")
+    return named(input * sigmoid(input), "SiluBackward0", input)
 
 
 @composed("GeluBackward0")
@@ -152,7 +164,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x))."""
-    return input * tanh(softplus(input))  # type: ignore[no-any-return]
+    return named(input * tanh(softplus(input)), "MishBackward0", input)
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -163,14 +175,15 @@ def softsign(input: Tensor) -> Tensor:
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """One half times the sigmoid of the other."""
     first, second = input.chunk(2, dim)
-    return first * sigmoid(second)  # type: ignore[no-any-return]
+    return named(first * sigmoid(second), "GluBackward0", input)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`leaky_relu` with a slope that is learned."""
     if weight.numel() > 1 and input.value.ndim > 1:
         weight = weight.reshape(-1, *(1,) * (input.value.ndim - 2))
-    return FUNCTIONS["where"](input > 0, input, input * weight)  # type: ignore[no-any-return]
+    slope = FUNCTIONS["where"](input > 0, input, input * weight)
+    return named(slope, "PreluKernelBackward0", input, weight)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -192,7 +205,8 @@ def embedding(
     if input.dtype.category > 1:
         raise TensorError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-            f"Long, Int; but got torch.{input.dtype.legacy}Tensor instead"
+            f"Long, Int; but got torch.{input.dtype.legacy}Tensor instead (while checking arguments for "
+            "embedding)"
         )
     rows = weight
     if padding_idx is not None:  # its row gets no gradient
@@ -200,7 +214,7 @@ def embedding(
         kept[padding_idx] = False
         rows = FUNCTIONS["where"](make(kept), weight, weight.detach())
     try:
-        return named(rows[input], "EmbeddingBackward0")
+        return named(rows[input], "EmbeddingBackward0", weight)
     except IndexError:
         raise TensorIndexError("index out of range in self") from None
 
@@ -233,7 +247,8 @@ def layer_norm(
         )
     out = _normalized(input, tuple(range(-len(shape), 0)), eps)
     out = out if weight is None else out * weight
-    return named(out if bias is None else out + bias, "NativeLayerNormBackward0")
+    out = out if bias is None else out + bias
+    return named(out, "NativeLayerNormBackward0", input, weight, bias)
 
 
 @composed("NativeLayerNormBackward0")
@@ -260,7 +275,7 @@ def group_norm(
     batch, channels, *rest = input.shape
     parts = input.reshape(batch, num_groups, -1)
     out = _normalized(parts, (-1,), eps).reshape(batch, channels, *rest)
-    return _affine(out, weight, bias)
+    return named(_affine(out, weight, bias), "NativeGroupNormBackward0", input, weight, bias)
 
 
 def _affine(out: Tensor, weight: Any, bias: Any) -> Tensor:
@@ -298,7 +313,7 @@ def batch_norm(
             running_var.mul_(1 - momentum).add_(var, alpha=momentum)
     else:
         out = (input - running_mean.reshape(shape)) / (running_var.reshape(shape) + eps).sqrt()
-    return named(_affine(out, weight, bias), "NativeBatchNormBackward0")
+    return named(_affine(out, weight, bias), "NativeBatchNormBackward0", input, weight, bias)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
@@ -310,7 +325,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors."""
     lengths = (x1.norm(2, dim).clamp_min(eps)) * (x2.norm(2, dim).clamp_min(eps))
-    return (x1 * x2).sum(dim) / lengths  # type: ignore[no-any-return]
+    return named((x1 * x2).sum(dim) / lengths, "SumBackward1")
 
 
 def scaled_dot_product_attention(
@@ -361,4 +376,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
         if mode not in kinds:
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
         out = np.pad(face, grown, mode=kinds[mode])
-    return named(lower(out), "ConstantPadNdBackward0")
+    if mode == "constant":
+        name = "ConstantPadNdBackward0"
+    else:
+        kind = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}.get(mode)
+        name = "CopySlices" if kind is None else f"{kind}{len(pairs)}DBackward0"
+    return named(lower(out), name, input)

@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 
-def _reduced(loss: Tensor, reduction: str, name: str) -> Tensor:
+def _reduced(loss: Tensor, reduction: str, name: str, *operands: Any) -> Tensor:
     if reduction == "mean":
         loss = loss.mean()
     elif reduction == "sum":
         loss = loss.sum()
     elif reduction != "none":
         raise TensorValueError(f"{reduction} is not a valid value for reduction")
-    return named(loss, name)
+    return named(loss, name, *operands)
 
 
 def _check_shapes(input: Tensor, target: Tensor) -> None:
@@ -54,14 +54,15 @@ def _check_shapes(input: Tensor, target: Tensor) -> None:
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The mean of squared differences."""
     _check_shapes(input, target)
-    return _reduced((input - target) ** 2, reduction, "MseLossBackward0")
+    return _reduced((input - target) ** 2, reduction, "MseLossBackward0", input, target)
 
 
 @in_full_precision
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The mean of the sizes of differences."""
     _check_shapes(input, target)
-    return _reduced((input - target).abs(), reduction, "MeanBackward0")
+    loss = (input - target).abs()
+    return _reduced(loss, reduction, "MeanBackward0", loss)
 
 
 @composed("HuberLossBackward0")
@@ -77,7 +78,7 @@ def huber_loss(
     """Squares of small differences, sizes of large ones."""
     if delta <= 0:
         raise TensorError("huber_loss does not support non-positive values for delta.")
-    return _reduced(_huber(input - target, delta), reduction, "HuberLossBackward0")
+    return _reduced(_huber(input - target, delta), reduction, "HuberLossBackward0", input, target)
 
 
 @in_full_precision
@@ -87,7 +88,9 @@ def smooth_l1_loss(
     """`huber_loss` divided by its threshold."""
     if beta == 0:
         return l1_loss(input, target, reduction)
-    return _reduced(_huber(input - target, beta) / beta, reduction, "SmoothL1LossBackward0")
+    return _reduced(
+        _huber(input - target, beta) / beta, reduction, "SmoothL1LossBackward0", input, target
+    )
 
 
 @in_full_precision
@@ -109,7 +112,7 @@ def binary_cross_entropy_with_logits(
         positive = positive * pos_weight
     loss = -(target * positive + (1 - target) * negative)
     loss = loss if weight is None else loss * weight
-    return _reduced(loss, reduction, "BinaryCrossEntropyWithLogitsBackward0")
+    return _reduced(loss, reduction, "BinaryCrossEntropyWithLogitsBackward0", input, target)
 
 
 @composed("LogSigmoidBackward0")
@@ -126,7 +129,7 @@ def binary_cross_entropy(
         raise TensorError("all elements of input should be between 0 and 1")
     loss = -(target * _bounded_log(input) + (1 - target) * _bounded_log(1 - input))
     loss = loss if weight is None else loss * weight
-    return _reduced(loss, reduction, "BinaryCrossEntropyBackward0")
+    return _reduced(loss, reduction, "BinaryCrossEntropyBackward0", input, target)
 
 
 @composed("LogBackward0")
@@ -160,8 +163,8 @@ def nll_loss(
         scales = scales * weight[places]
     loss = loss * scales
     if reduction == "mean":
-        return named(loss.sum() / scales.sum(), "NllLossBackward0")
-    return _reduced(loss, reduction, "NllLossBackward0")
+        return named(loss.sum() / scales.sum(), "NllLossBackward0", input)
+    return _reduced(loss, reduction, "NllLossBackward0", input)
 
 
 def _check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
@@ -197,6 +200,10 @@ def cross_entropy(
         return nll_loss(logs, target, weight, ignore_index, reduction)
     classes = input.shape[dim]
     by_class = target.dtype.category < 2
+    if not by_class and target.shape != input.shape:
+        raise TensorError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}"
+        )
     if by_class:
         _check_classes(target, classes, ignore_index)
         numbers = make(np.arange(classes).reshape((-1, *(1,) * (input.value.ndim - 1 - dim))))
@@ -219,7 +226,7 @@ def cross_entropy(
     if reduction == "mean":
         if weight is not None:
             scales = scales * weight[target.masked_fill(~counted, 0)]
-        return named(loss.sum() / scales.sum(), "DivBackward1")
+        return named(loss.sum() / scales.sum(), "AddBackward0")
     return _reduced(loss, reduction, "NegBackward0")
 
 

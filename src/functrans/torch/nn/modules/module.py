@@ -128,16 +128,20 @@ class Module:
 
     add_module = register_module
 
-    def named_modules(self, memo: Any = None, prefix: str = "") -> Iterator[tuple[str, Module]]:
+    def named_modules(
+        self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """This module and all inside, with their names."""
         memo = set() if memo is None else memo
-        if self in memo:
-            return
-        memo.add(self)
+        if remove_duplicate:
+            if self in memo:
+                return
+            memo.add(self)
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name)
+                inner = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, inner, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
         for _, module in self.named_modules():
