@@ -389,7 +389,7 @@ class Tensor:
                 "Cannot access data pointer of Tensor (e.g. numpy()) inside of a function being "
                 "transformed: its values may be many, or not known yet."
             )
-        if self.record is not None:
+        if self.record is not None and MODE.enabled:
             raise TensorError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )

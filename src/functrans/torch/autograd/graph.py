@@ -78,12 +78,12 @@ class _Packer:
         self.unpack = unpack
 
     def __call__(self, record: Record) -> None:
-        observers = MODE.observers
-        MODE.observers = ()  # what the hook itself computes is not packed
+        observers, enabled = MODE.observers, MODE.enabled
+        MODE.observers, MODE.enabled = (), False  # what the hook itself computes is not recorded
         try:
             packed = self._packed(record[2], _tracked(record))
         finally:
-            MODE.observers = observers
+            MODE.observers, MODE.enabled = observers, enabled
         if packed is not record[2]:
             record[2] = packed
             record.packing = _Packing(self.unpack)
