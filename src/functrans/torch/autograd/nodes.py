@@ -74,10 +74,12 @@ class _Table(OrderedDict[int, Any]):
 _number = iter(range(1 << 62)).__next__
 
 
-def add_hook(hooks: Any, hook: Callable[..., Any]) -> Handle:
-    """Add a hook behind the others."""
+def add_hook(hooks: Any, hook: Any, first: bool = False) -> Handle:
+    """Add a hook behind the others, or before them."""
     key = _number()
     hooks[key] = hook
+    if first:
+        hooks.move_to_end(key, last=False)
     return Handle(hooks, key)
 
 

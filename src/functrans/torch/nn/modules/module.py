@@ -55,6 +55,11 @@ class Module:
         if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
             return self.forward(*args, **kwargs)
         for hook in list(self._forward_pre_hooks.values()):
+            if isinstance(hook, _WithKwargs):
+                changed = hook.hook(self, args, kwargs)
+                if changed is not None:
+                    args, kwargs = changed
+                continue
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
@@ -63,7 +68,10 @@ class Module:
             args = watcher.inputs(args)
         out = self.forward(*args, **kwargs)
         for hook in list(self._forward_hooks.values()):
-            changed = hook(self, args, out)
+            if isinstance(hook, _WithKwargs):
+                changed = hook.hook(self, args, kwargs, out)
+            else:
+                changed = hook(self, args, out)
             if changed is not None:
                 out = changed
         return out if watcher is None else watcher.outputs(out)
@@ -74,7 +82,8 @@ class Module:
         homes = self.__dict__.get("_parameters"), self.__dict__.get("_modules")
         if isinstance(value, (Parameter, Module)):
             if homes[0] is None:
-                raise AttributeError("cannot assign parameters before Module.__init__() call")
+                kind = "parameters" if isinstance(value, Parameter) else "module"
+                raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
             for home in (self.__dict__, self._parameters, self._buffers, self._modules):
                 home.pop(name, None)
             (self._parameters if isinstance(value, Parameter) else self._modules)[name] = value
@@ -88,9 +97,10 @@ class Module:
                         "_modules": "torch.nn.Module or None",
                         "_buffers": "torch.Tensor or None",
                     }[kind]
+                    given = value.type() if isinstance(value, Tensor) else type(value).__name__
+                    what = {"_modules": "child module"}.get(kind, kind[1:-1])
                     raise TensorTypeError(
-                        f"cannot assign '{type(value).__name__}' object to {kind[1:-1]} '{name}' "
-                        f"({wanted} required)"
+                        f"cannot assign '{given}' as {what} '{name}' ({wanted} expected)"
                     )
                 home[name] = value
                 return
@@ -192,8 +202,20 @@ class Module:
         return module
 
     def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path such as "encoder.0.weight"."""
         path, _, name = target.rpartition(".")
-        return self.get_submodule(path)._parameters[name]  # type: ignore[no-any-return]
+        module = self.get_submodule(path)
+        if name not in module._parameters:
+            raise AttributeError(f"{type(module).__name__} has no parameter `{name}`")
+        return module._parameters[name]  # type: ignore[no-any-return]
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path such as "encoder.1.running_mean"."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if name not in module._buffers:
+            raise AttributeError(f"{type(module).__name__} has no buffer `{name}`")
+        return module._buffers[name]  # type: ignore[no-any-return]
 
     # State.
 
@@ -215,12 +237,12 @@ class Module:
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
         problems = []
-        if strict and unexpected:
-            names = ", ".join(f'"{name}"' for name in unexpected)
-            problems.append(f"Unexpected key(s) in state_dict: {names}. ")
         if strict and missing:
             names = ", ".join(f'"{name}"' for name in missing)
             problems.append(f"Missing key(s) in state_dict: {names}. ")
+        if strict and unexpected:
+            names = ", ".join(f'"{name}"' for name in unexpected)
+            problems.append(f"Unexpected key(s) in state_dict: {names}. ")
         for name, tensor in own.items():
             if name in state_dict and state_dict[name].shape != tensor.shape:
                 problems.append(
@@ -234,7 +256,11 @@ class Module:
             )
         with no_grad():
             for name, tensor in own.items():
-                if name in state_dict:
+                if name not in state_dict:
+                    continue
+                if assign:  # the tensors that are given, not copies of them
+                    tensor.value = state_dict[name].value
+                else:
                     tensor.copy_(state_dict[name])
         return IncompatibleKeys(missing, unexpected)
 
@@ -299,17 +325,64 @@ class Module:
 
     # Hooks.
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(module, args) before `forward`; it may return other arguments."""
-        return add_hook(self._forward_pre_hooks, hook)
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Call hook(module, args) before `forward`; it may return other arguments.
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(module, args, output) after `forward`; it may return another output."""
-        return add_hook(self._forward_hooks, hook)
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> layer = torch.nn.ReLU()
+        >>> _ = layer.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+        >>> layer(torch.zeros(1))
+        tensor([1.])
+        """
+        wrapped = _WithKwargs(hook) if with_kwargs else hook
+        return add_hook(self._forward_pre_hooks, wrapped, prepend)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Call hook(module, args, output) after `forward`; it may return another output.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> layer = torch.nn.ReLU()
+        >>> _ = layer.register_forward_hook(lambda module, args, output: print(output.shape))
+        >>> _ = layer(torch.zeros(2))
+        torch.Size([2])
+        """
+        wrapped = _WithKwargs(hook) if with_kwargs else hook
+        return add_hook(self._forward_hooks, wrapped, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(module, grad_input, grad_output) when the gradient of the input is known."""
+        """Call hook(module, grad_input, grad_output) when the gradient of the input is known.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> layer = torch.nn.Tanh()
+        >>> _ = layer.register_full_backward_hook(lambda module, into, out: print(into, out))
+        >>> layer(torch.zeros(1, requires_grad=True)).backward()
+        (tensor([1.]),) (tensor([1.]),)
+        """
         return add_hook(self._backward_hooks, hook)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call hook(module, grad_output) before; it may return another gradient of the output.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> layer, x = torch.nn.Tanh(), torch.zeros(1, requires_grad=True)
+        >>> _ = layer.register_full_backward_pre_hook(lambda module, out: (out[0] * 5,))
+        >>> layer(x).backward()
+        >>> x.grad
+        tensor([5.])
+        """
+        return add_hook(self._backward_hooks, _Before(hook))
 
     # Text.
 
@@ -319,16 +392,31 @@ class Module:
     def _get_name(self) -> str:
         return type(self).__name__
 
+    def _grouped_children(self) -> Iterator[tuple[str, str]]:
+        """The modules inside with their text."""
+        return ((name, repr(module)) for name, module in self._modules.items())
+
     def __repr__(self) -> str:
         lines = [line for line in self.extra_repr().split("\n") if line]
         children = []
-        for name, module in self._modules.items():
-            first, *rest = repr(module).split("\n")
-            children.append("\n  ".join([f"({name}): {first}", *rest]))
+        for names, text in self._grouped_children():
+            first, *rest = text.split("\n")
+            children.append("\n  ".join([f"({names}): {first}", *rest]))
         head = self._get_name() + "("
-        if not children:
-            return head + "\n  ".join(lines) + ")"
+        if not children and len(lines) < 2:
+            return head + "".join(lines) + ")"
         return head + "\n  " + "\n  ".join(lines + children) + "\n)"
+
+
+class _WithKwargs:
+    """A hook that is called with keyword arguments, too."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+
+class _Before(_WithKwargs):
+    """A hook that is called with the gradients of outputs, before they flow into the module."""
 
 
 class IncompatibleKeys(tuple[list[str], list[str]]):
@@ -380,6 +468,8 @@ class _BackwardWatcher:
     def _run(self, place: int) -> Any:
         replaced = None
         for hook in list(self.module._backward_hooks.values()):
+            if isinstance(hook, _Before):
+                continue
             found = hook(self.module, tuple(self.grad_inputs), tuple(self.grad_outputs))
             replaced = found if found is not None else replaced
         return None if replaced is None else replaced[place]
@@ -392,7 +482,14 @@ class _BackwardWatcher:
                 each.register_hook(lambda g, place=place: self._output(place, g))
         return out
 
-    def _output(self, place: int, gradient: Tensor) -> None:
+    def _output(self, place: int, gradient: Tensor) -> Any:
         self.grad_outputs[place] = gradient
+        for hook in list(self.module._backward_hooks.values()):
+            if isinstance(hook, _Before):
+                found = hook.hook(self.module, tuple(self.grad_outputs))
+                if found is not None:
+                    given = found if isinstance(found, tuple) else (found,)
+                    self.grad_outputs[place] = given[place]
         if not self.waiting:  # no input asks for a gradient
             self._run(0)
+        return self.grad_outputs[place]
