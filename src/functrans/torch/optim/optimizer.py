@@ -16,7 +16,14 @@ from functrans.torch.tensor import Tensor, make
 
 
 class Optimizer:
-    """What all optimizers have in common; they write `update` for one parameter."""
+    """What all optimizers have in common; they write `update` for one parameter.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.optim.Adam, torch.optim.Optimizer)
+    True
+    """
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -25,7 +32,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TensorTypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                "but got torch.Tensor"
+                f"but got {params.type()}"
             )
         groups = list(params)
         if not groups:
@@ -104,7 +111,7 @@ class Optimizer:
             for parameter in group["params"]:
                 numbers.setdefault(id(parameter), len(numbers))
         groups = [
-            {**group, "params": [numbers[id(p)] for p in group["params"]]}
+            {**_options(group), "params": [numbers[id(p)] for p in group["params"]]}
             for group in self.param_groups
         ]
         state = {
@@ -139,6 +146,10 @@ class Optimizer:
             lines.append(f"Parameter Group {k}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _options(group: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in group.items() if name != "params"}
 
 
 def _as_tensor(value: Any) -> Any:
