@@ -25,13 +25,16 @@ from typing import Any as _Any
 import functrans.surface as _surface
 from functrans.torch import amp as amp
 from functrans.torch import autograd as autograd
+from functrans.torch import conversions as _conversions
 from functrans.torch import creation as _creation
+from functrans.torch import diagonals as _diagonals
 from functrans.torch import dtypes as _dtypes
 from functrans.torch import errors as errors
 from functrans.torch import fft as fft
 from functrans.torch import func as func
 from functrans.torch import in_place as _in_place
 from functrans.torch import indexing as _indexing
+from functrans.torch import joining as _joining
 from functrans.torch import linalg as linalg
 from functrans.torch import nn as nn
 from functrans.torch import optim as optim
@@ -73,9 +76,12 @@ from functrans.torch.tensor import device as device
 # The modules whose functions have put themselves into _FUNCTIONS.
 _PARTS = (
     _surface,
+    _conversions,
     _creation,
+    _diagonals,
     _in_place,
     _indexing,
+    _joining,
     _pointwise,
     _printing,
     _products,

@@ -370,7 +370,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
     >>> params["weight"].shape
     torch.Size([3, 2, 1])
     """
-    from functrans.torch.shaping import stack
+    from functrans.torch.joining import stack
 
     models = list(models)
     if not models:

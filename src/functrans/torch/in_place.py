@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer
-from functrans.torch import changes, indexing, pointwise, reducing, shaping, views
+from functrans.torch import changes, diagonals, indexing, pointwise, reducing, shaping, views
 from functrans.torch.errors import TensorError
 from functrans.torch.registry import FUNCTIONS, export
 from functrans.torch.tape import MODE
@@ -64,7 +64,13 @@ fmod floor_divide scatter scatter_add index_add index_copy index_fill tril triu 
 nan_to_num cumsum cumprod maximum minimum logical_not logical_and logical_or logical_xor eq ne lt le gt ge
 bitwise_and bitwise_or bitwise_xor bitwise_not float_power digamma lgamma
 """
-_HOME = (pointwise, indexing, shaping, reducing)  # they must be there before their names are read
+_HOME = (
+    diagonals,
+    pointwise,
+    indexing,
+    shaping,
+    reducing,
+)  # they must be there before their names are read
 for _name in _NAMES.split():
     export(f"{_name}_", function=False)(in_place(FUNCTIONS[_name]))
 for _name in ("relu", "exp", "sigmoid", "tanh", "sqrt", "clamp", "abs", "neg", "log", "sin", "cos"):

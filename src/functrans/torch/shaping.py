@@ -1,4 +1,4 @@
-"""Views of tensors, and functions that move entries around."""
+"""Shapes: views of tensors, and copies with entries in other places."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer
-from functrans.core.shapes import shape_of
-from functrans.ops import indexing, structure
+from functrans.ops import structure
 from functrans.torch import dtypes, views
-from functrans.torch.errors import TensorError, TensorIndexError, TensorTypeError, TensorValueError
-from functrans.torch.registry import FUNCTIONS, attach, composed, export, lift
+from functrans.torch.errors import TensorError
+from functrans.torch.registry import FUNCTIONS, attach, composed, export
 from functrans.torch.tape import MODE, lowered, record_call
-from functrans.torch.tensor import Size, Tensor, cast, check_dim, lower, make, named, wrap
+from functrans.torch.tensor import Size, Tensor, check_dim, lower, make, named, wrap
 
 
 def view_of(input: Tensor, primitive: Any, params: Any, back: Any, name: str) -> Tensor:
@@ -37,6 +36,18 @@ def view_of(input: Tensor, primitive: Any, params: Any, back: Any, name: str) ->
     return views.link(  # type: ignore[no-any-return]
         result, input, lambda face: primitive(face, **params), lambda base, view: back(view)
     )
+
+
+def linked_view(input: Tensor, memory: Any, read: Any, write: Any, name: str) -> Tensor:
+    """A view: `memory` is NumPy's, `read` makes it from a face and `write` puts it back."""
+    if isinstance(input.value, Tracer):
+        return views.link(lower(read(input.value)), input, read, write)  # type: ignore[no-any-return]
+    array = views.memory(input)
+    record = None
+    if input.record is not None and MODE.enabled:
+        _, record = lowered(read(input.lift()))
+    shown = named(make(memory(array), record), name, input)
+    return views.link(shown, input, read, write)  # type: ignore[no-any-return]
 
 
 def _shape(input: Tensor, size: tuple[Any, ...]) -> tuple[int, ...]:
@@ -282,11 +293,11 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
                 f"sizes: {list(shape)}"
             )
     return view_of(
-        self, structure.broadcast_to, {"shape": tuple(wanted)}, _refuse_overlap, "ExpandBackward0"
+        self, structure.broadcast_to, {"shape": tuple(wanted)}, refuse_overlap, "ExpandBackward0"
     )
 
 
-def _refuse_overlap(view: Any) -> Any:
+def refuse_overlap(view: Any) -> Any:
     raise TensorError(
         "unsupported operation: more than one element of the written-to tensor refers to a single "
         "memory location. Please clone() the tensor before performing the operation."
@@ -384,307 +395,6 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
 def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """A matrix turned by quarters."""
     return np.rot90(x, k, tuple(dims))
-
-
-# Joining and splitting.
-
-
-def _joint(tensors: Any, name: str) -> list[Tensor]:
-    if isinstance(tensors, Tensor):
-        raise TensorTypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
-    parts = list(tensors)
-    if not parts:
-        kind = TensorValueError if name == "cat" else TensorError
-        raise kind(f"torch.{name}(): expected a non-empty list of Tensors")
-    for k, part in enumerate(parts):
-        if not isinstance(part, Tensor):
-            raise TensorTypeError(
-                f"expected Tensor as element {k} in argument 0, but got {type(part).__name__}"
-            )
-    wanted = parts[0].dtype
-    for part in parts[1:]:
-        wanted = dtypes.promote_types(wanted, part.dtype)
-    return [cast(part, wanted.numpy) for part in parts]
-
-
-@export("cat", "concat", "concatenate", method=False)
-def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors one after the other along a dimension.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.cat([torch.zeros(1), torch.ones(2)])
-    tensor([0., 1., 1.])
-    """
-    parts = [p for p in _joint(tensors, "cat") if p.value.shape != (0,)] or list(tensors)
-    shapes = [tuple(part.value.shape) for part in parts]
-    ndim = len(shapes[0])
-    if not ndim:
-        raise TensorError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    axis = check_dim(dim, ndim)
-    for k, shape in enumerate(shapes):
-        if len(shape) != ndim:
-            raise TensorError(
-                f"Tensors must have same number of dimensions: got {ndim} and {len(shape)}"
-            )
-        for place, (m, n) in enumerate(zip(shapes[0], shape, strict=True)):
-            if place != axis and m != n:
-                raise TensorError(
-                    f"Sizes of tensors must match except in dimension {axis}. Expected size {m} but "
-                    f"got size {n} for tensor number {k} in the list."
-                )
-    return wrap(structure.concatenate(*map(lift, parts), axis=axis))
-
-
-@export(method=False)
-def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape, along a new dimension.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.stack([torch.tensor(1.0), torch.tensor(2.0)])
-    tensor([1., 2.])
-    """
-    parts = _joint(tensors, "stack")
-    for k, part in enumerate(parts):
-        if part.value.shape != parts[0].value.shape:
-            raise TensorError(
-                f"stack expects each tensor to be equal size, but got {list(parts[0].value.shape)} at "
-                f"entry 0 and {list(part.value.shape)} at entry {k}"
-            )
-    axis = check_dim(dim, parts[0].value.ndim + 1)
-    return named(
-        lower(np.stack([part.lift() for part in parts], axis=axis)), "StackBackward0", parts
-    )
-
-
-def _stacker(name: str, function: Any) -> None:
-    def stacked(tensors: Any) -> Tensor:
-        return named(
-            lower(function([part.lift() for part in _joint(tensors, name)])), "CatBackward0"
-        )
-
-    export(name, method=False)(stacked)
-
-
-_stacker("hstack", np.hstack)
-_stacker("vstack", np.vstack)
-_stacker("row_stack", np.vstack)
-_stacker("dstack", np.dstack)
-_stacker("column_stack", np.column_stack)
-
-
-@export()
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` entries from `start` on, along a dimension."""
-    axis = check_dim(dim, input.value.ndim)
-    start = int(start) + (input.value.shape[axis] if start < 0 else 0)
-    if start + length > input.value.shape[axis]:
-        raise TensorError(
-            f"start ({start}) + length ({length}) exceeds dimension size ({input.value.shape[axis]})."
-        )
-    return input[(slice(None),) * axis + (slice(start, start + length),)]
-
-
-@export()
-def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """One entry along a dimension, which goes away."""
-    if not input.value.ndim:
-        raise TensorIndexError("select() cannot be applied to a 0-dim tensor.")
-    axis = check_dim(dim, input.value.ndim)
-    return input[(slice(None),) * axis + (int(index),)]
-
-
-@export()
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of a size, or of the given sizes, along a dimension."""
-    axis = check_dim(dim, tensor.value.ndim)
-    total = tensor.value.shape[axis]
-    name = "SplitBackward0"
-    if isinstance(split_size_or_sections, int):
-        step = split_size_or_sections
-        sizes = [min(step, total - k) for k in range(0, total, step)] or [0]
-    else:
-        sizes, name = list(split_size_or_sections), "SplitWithSizesBackward0"
-        if sum(sizes) != total:
-            raise TensorError(
-                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size "
-                f"at dimension {axis}), but got split_sizes={sizes}"
-            )
-    pieces, start = [], 0
-    for size in sizes:
-        pieces.append(named(narrow(tensor, axis, start, size), name))
-        start += size
-    return tuple(pieces)
-
-
-@export()
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal size, but for the last."""
-    axis = check_dim(dim, input.value.ndim)
-    return split(input, max(1, -(-input.value.shape[axis] // chunks)), axis)
-
-
-@export()
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces between the given places, or as many as given."""
-    axis = check_dim(dim, input.value.ndim)
-    places = np.array_split(np.arange(input.value.shape[axis]), indices_or_sections)
-    pieces = split(input, [len(place) for place in places], axis)
-    return tuple(named(piece, "SliceBackward0") for piece in pieces)
-
-
-@export()
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All slices along a dimension."""
-    axis = check_dim(dim, input.value.ndim)
-    count = input.value.shape[axis]
-    return tuple(named(select(input, axis, k), "UnbindBackward0") for k in range(count))
-
-
-# Diagonals and triangles.
-
-
-@export("tril")
-@composed("TrilBackward0")
-def tril(x: Any, diagonal: int = 0) -> Any:
-    """Zeros above a diagonal."""
-    return np.tril(x, diagonal)
-
-
-@export("triu")
-@composed("TriuBackward0")
-def triu(x: Any, diagonal: int = 0) -> Any:
-    """Zeros below a diagonal."""
-    return np.triu(x, diagonal)
-
-
-@export("diag")
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or a matrix with this diagonal."""
-    if input.value.ndim == 1:
-        return diag_embed(input, diagonal)  # type: ignore[no-any-return]
-    if input.value.ndim != 2:
-        raise TensorError(f"diag(): Supports 1D or 2D tensors. Got {input.value.ndim}D")
-    return named(_diagonal(input, diagonal).clone(), "DiagonalBackward0", input)
-
-
-@export("diagonal")
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonals of matrices, as a view."""
-    return _diagonal(input, offset, dim1, dim2)
-
-
-def _diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    ndim = input.value.ndim
-    pair = check_dim(dim1, ndim), check_dim(dim2, ndim)
-    if pair[0] == pair[1]:
-        raise TensorError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    last = (-2, -1)
-
-    def read(face: Any) -> Any:
-        return np.diagonal(face, offset, *pair)
-
-    def write(base: Any, view: Any) -> Any:
-        rows = np.arange(shape_of(view)[-1])
-        template = (slice(None),) * (ndim - 2) + (indexing.ARRAY, indexing.ARRAY)
-        places = (rows + max(-offset, 0), rows + max(offset, 0))
-        turned = indexing.update(np.moveaxis(base, pair, last), view, *places, template=template)
-        return np.moveaxis(turned, last, pair)
-
-    def memory(array: Any) -> Any:
-        shown = np.diagonal(array, offset, *pair)
-        shown.flags.writeable = array.flags.writeable
-        return shown
-
-    return _linked(input, memory, read, write, "DiagonalBackward0")
-
-
-def _linked(input: Tensor, memory: Any, read: Any, write: Any, name: str) -> Tensor:
-    """A view: `memory` is NumPy's, `read` makes it from a face and `write` puts it back."""
-    if isinstance(input.value, Tracer):
-        return views.link(lower(read(input.value)), input, read, write)  # type: ignore[no-any-return]
-    array = views.memory(input)
-    record = None
-    if input.record is not None and MODE.enabled:
-        _, record = lowered(read(input.lift()))
-    shown = named(make(memory(array), record), name, input)
-    return views.link(shown, input, read, write)  # type: ignore[no-any-return]
-
-
-@export("diag_embed")
-@composed("DiagEmbedBackward0")
-def diag_embed(x: Any, offset: int = 0) -> Any:
-    """Matrices with these diagonals."""
-    n = shape_of(x)[-1] + abs(offset)
-    rows = np.arange(shape_of(x)[-1])
-    template = (slice(None),) * (x.ndim - 1) + (indexing.ARRAY, indexing.ARRAY)
-    places = (rows + max(-offset, 0), rows + max(offset, 0))
-    shape = (*shape_of(x)[:-1], n, n)
-    return indexing.scatter(x, *places, shape=shape, template=template)
-
-
-@export("trace")
-@composed("TraceBackward0")
-def trace(x: Any) -> Any:
-    """The sum of the diagonal."""
-    return np.trace(x)
-
-
-_meshgrid: Any = np.meshgrid
-
-
-@export(method=False)
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid, one tensor for each dimension."""
-    parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    grids = _meshgrid(*map(lift, parts), indexing=indexing)
-    return tuple(named(lower(each), "ExpandBackward0") for each in grids)
-
-
-@export(function=False)
-def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of a size along a dimension, as a new last dimension."""
-    axis = check_dim(dimension, self.value.ndim)
-    if size > self.value.shape[axis]:
-        raise TensorError(
-            f"maximum size for tensor at dimension {axis} is {self.value.shape[axis]} but size is "
-            f"{size}"
-        )
-    count = (self.value.shape[axis] - size) // step + 1
-    places = np.arange(count)[:, None] * step + np.arange(size)
-    template = (slice(None),) * axis + (indexing.ARRAY,)
-    steps = (slice(None),) * axis + (slice(None, None, step),)
-
-    def read(face: Any) -> Any:
-        return np.moveaxis(np.take(face, places, axis=axis), axis + 1, -1)
-
-    def write(base: Any, view: Any) -> Any:
-        if step < size:
-            _refuse_overlap(view)
-        return indexing.update(base, np.moveaxis(view, -1, axis + 1), places, template=template)
-
-    def memory(array: Any) -> Any:
-        windows = np.lib.stride_tricks.sliding_window_view(
-            array, size, axis=axis, writeable=step >= size
-        )
-        return windows[steps]
-
-    return _linked(self, memory, read, write, "UnfoldBackward0")
-
-
-@export(method=False)
-def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of a larger one."""
-    width = sum(each.shape[-1] for each in tensors)
-    rows, start = [], 0
-    for each in tensors:
-        after = width - start - each.shape[-1]
-        rows.append(np.pad(each.lift(), ((0, 0), (start, after))))
-        start += each.shape[-1]
-    return named(wrap(np.concatenate(rows)), "BlockDiagBackward0", tensors)
 
 
 FUNCTIONS["numel"] = Tensor.numel

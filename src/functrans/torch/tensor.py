@@ -18,9 +18,11 @@ from functrans.core.tracer import ArrayTracer
 from functrans.interpreters.tape import next_key
 from functrans.ops import structure
 from functrans.torch import changes, dtypes, views
+from functrans.torch.devices import Size as Size
+from functrans.torch.devices import check_device as check_device
+from functrans.torch.devices import device as device
 from functrans.torch.dtypes import dtype as DType
 from functrans.torch.errors import (
-    DeviceError,
     TensorError,
     TensorIndexError,
     TensorTypeError,
@@ -30,63 +32,6 @@ from functrans.torch.tape import MODE, Record, lowered, record_call, tracer
 
 _new = object.__new__
 _ndarray = np.ndarray
-
-
-class Size(tuple[int, ...]):
-    """The shape of a tensor, as PyTorch shows it."""
-
-    def numel(self) -> int:
-        total = 1
-        for length in self:
-            total *= length
-        return total
-
-    def __repr__(self) -> str:
-        return f"torch.Size([{', '.join(map(str, self))}])"
-
-
-class device:
-    """Where a tensor is: on the CPU, which is the only place there is.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.device("cpu")
-    device(type='cpu')
-    """
-
-    type = "cpu"
-    index = None
-
-    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
-        check_device(type)
-
-    def __repr__(self) -> str:
-        return "device(type='cpu')"
-
-    def __str__(self) -> str:
-        return "cpu"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, device)
-
-    def __hash__(self) -> int:
-        return hash("cpu")
-
-
-def check_device(given: Any) -> None:
-    """There is no device but the CPU."""
-    if given is None or isinstance(given, device):
-        return
-    name = given.partition(":")[0] if isinstance(given, str) else given
-    if name == "cpu":
-        return
-    if name in ("cuda", "mps", "xpu"):
-        raise DeviceError(
-            f"there is no device {given!r}: functrans computes with NumPy, on the CPU. Leave device "
-            'out, or write device="cpu".'
-        )
-    raise TensorError(f"Expected one of cpu device type at start of device string: {given}")
 
 
 class Tensor:
@@ -475,65 +420,10 @@ class Tensor:
     def __reduce__(self) -> Any:
         return _rebuilt, (self.detach().numpy(), self.requires_grad)
 
-    def to(self, *args: Any, **options: Any) -> Tensor:
-        """The tensor in another dtype; the only device is the CPU."""
-        wanted, copy = conversion(*args, **options)
-        if wanted is None or wanted == self.value.dtype:
-            return self.clone() if copy else self
-        return named(cast(self, wanted), "ToCopyBackward0")
-
-    def type_as(self, other: Tensor) -> Tensor:
-        return self.to(other.dtype)
-
-    def cpu(self) -> Tensor:
-        return self
-
-    def cuda(self, *_: Any) -> Tensor:
-        check_device("cuda")
-        return self
-
 
 def _rebuilt(array: Any, requires_grad: bool) -> Tensor:
     """A tensor from what it was pickled as."""
     return make(array).requires_grad_(requires_grad)
-
-
-def conversion(
-    *args: Any,
-    dtype: Any = None,
-    device: Any = None,
-    copy: bool = False,
-    non_blocking: bool = False,
-    memory_format: Any = None,
-) -> tuple[np.dtype[Any] | None, bool]:
-    """The dtype that `to` was asked for, if any, and whether to copy."""
-    for arg in args:
-        if isinstance(arg, Tensor):
-            dtype = arg.dtype
-        elif isinstance(arg, DType):
-            dtype = arg
-        elif isinstance(arg, bool):
-            pass  # non_blocking
-        elif arg is not None:
-            device = arg
-    check_device(device)
-    return (None if dtype is None else dtypes.to_numpy(dtype)), copy
-
-
-for _name, _dtype in {
-    "float": dtypes.float32,
-    "double": dtypes.float64,
-    "half": dtypes.float16,
-    "long": dtypes.int64,
-    "int": dtypes.int32,
-    "short": dtypes.int16,
-    "char": dtypes.int8,
-    "byte": dtypes.uint8,
-    "bool": dtypes.bool_,
-    "cfloat": dtypes.complex64,
-    "cdouble": dtypes.complex128,
-}.items():
-    setattr(Tensor, _name, lambda self, _dtype=_dtype: self.to(_dtype))
 
 
 # Making tensors.

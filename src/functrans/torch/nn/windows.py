@@ -349,7 +349,7 @@ avg_pool1d, avg_pool2d = _mean_pooling("avg_pool1d", 1), _mean_pooling("avg_pool
 
 def _adaptive(name: str, count: int, largest: bool) -> Any:
     def pool(input: Tensor, output_size: Any) -> Tensor:
-        from functrans.torch.shaping import cat
+        from functrans.torch.joining import cat
 
         out = input
         for place, size in enumerate(

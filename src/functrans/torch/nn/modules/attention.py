@@ -8,6 +8,7 @@ from typing import Any
 
 from functrans.torch import creation, dtypes
 from functrans.torch.errors import OptionAssertionError, TensorError
+from functrans.torch.joining import cat
 from functrans.torch.nn import functional as F
 from functrans.torch.nn import init
 from functrans.torch.nn.modules.containers import ModuleList
@@ -15,7 +16,6 @@ from functrans.torch.nn.modules.layers import Dropout, Linear
 from functrans.torch.nn.modules.module import Module
 from functrans.torch.nn.modules.normalization import LayerNorm
 from functrans.torch.nn.parameter import empty_parameter
-from functrans.torch.shaping import cat
 from functrans.torch.tensor import Tensor
 
 __all__ = [

@@ -9,9 +9,10 @@ from typing import Any, Self, TypeVar
 from functrans.torch import dtypes
 from functrans.torch.autograd.modes import no_grad
 from functrans.torch.autograd.nodes import Handle, add_hook, new_table
+from functrans.torch.conversions import conversion
 from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.nn.parameter import Parameter
-from functrans.torch.tensor import Tensor, conversion
+from functrans.torch.tensor import Tensor
 
 _M = TypeVar("_M", bound="Module")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from functrans.torch import creation
 from functrans.torch.errors import TensorError, TensorValueError
+from functrans.torch.joining import cat, stack
 from functrans.torch.nn import functional as F
 from functrans.torch.nn import init
 from functrans.torch.nn.modules.module import Module
 from functrans.torch.nn.parameter import Parameter, empty_parameter
-from functrans.torch.shaping import cat, stack
 from functrans.torch.tensor import Tensor
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]

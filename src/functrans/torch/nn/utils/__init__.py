@@ -10,7 +10,7 @@ import numpy as np
 
 from functrans.torch.autograd.modes import no_grad
 from functrans.torch.errors import TensorError
-from functrans.torch.shaping import cat
+from functrans.torch.joining import cat
 from functrans.torch.tensor import Tensor, make
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from functrans.torch import dtypes
 from functrans.torch.creation import as_tensor, tensor
 from functrans.torch.errors import TensorError, TensorValueError
+from functrans.torch.joining import stack
 from functrans.torch.random import Generator
-from functrans.torch.shaping import stack
 from functrans.torch.tensor import Tensor
 from functrans.torch.utils.data.datasets import IterableDataset
 from functrans.torch.utils.data.samplers import BatchSampler, RandomSampler, SequentialSampler
