@@ -23,13 +23,16 @@ from typing import Any as _Any
 
 # NumPy's functions on the faces of tensors are answered by the surface.
 import functrans.surface as _surface
+from functrans.torch import accelerator as accelerator
 from functrans.torch import amp as amp
 from functrans.torch import autograd as autograd
 from functrans.torch import conversions as _conversions
 from functrans.torch import creation as _creation
+from functrans.torch import cuda as cuda
 from functrans.torch import diagonals as _diagonals
 from functrans.torch import dtypes as _dtypes
 from functrans.torch import errors as errors
+from functrans.torch import extras as _extras
 from functrans.torch import fft as fft
 from functrans.torch import func as func
 from functrans.torch import in_place as _in_place
@@ -79,6 +82,7 @@ _PARTS = (
     _conversions,
     _creation,
     _diagonals,
+    _extras,
     _in_place,
     _indexing,
     _joining,

@@ -87,7 +87,7 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
 def _has_arrays(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return any(map(_has_arrays, data))
-    return isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, float)
+    return isinstance(data, (np.ndarray, np.generic))
 
 
 @export(method=False)

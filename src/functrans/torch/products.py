@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from functrans.torch.amp.state import narrowed
 from functrans.torch.arithmetic import matmul, product_error
 from functrans.torch.errors import TensorError
 from functrans.torch.registry import composed, export
+from functrans.torch.tape import MODE
 from functrans.torch.tensor import Tensor, lower, named, wrap
 
 
@@ -114,6 +116,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
+    if MODE.autocast is not None:
+        operands = tuple(narrowed(each) for each in operands)
     try:
         out = wrap(np.einsum(equation, *(each.lift() for each in operands)))
     except ValueError as error:

@@ -17,6 +17,8 @@ from functrans.torch.registry import export
 from functrans.torch.tape import MODE
 from functrans.torch.tensor import Tensor, make
 
+__all__ = ["Generator", "default_generator", "manual_seed"]
+
 
 @export("Generator", method=False)
 class Generator:
@@ -232,7 +234,14 @@ _filling(
 )
 _filling("bernoulli_", lambda rng, shape, p=0.5: rng.random(shape) < p)
 _filling("exponential_", lambda rng, shape, lambd=1.0: rng.exponential(1 / lambd, shape))
-_filling("random_", lambda rng, shape, low=0, high=1 << 24: rng.integers(low, high, shape))
+_filling("random_", lambda rng, shape, *bounds: rng.integers(*_bounds(*bounds), shape))
+
+
+def _bounds(low: int | None = None, high: int | None = None) -> tuple[int, int]:
+    """From 0 to the only bound that is given, or between two of them."""
+    if high is None:
+        return 0, 1 << 24 if low is None else low
+    return low or 0, high
 
 
 def _uniform(rng: Any, shape: Any, low: float, high: float, named: dict[str, Any]) -> Any:

@@ -18,6 +18,37 @@ from functrans.torch.reducing import logsumexp as logsumexp
 from functrans.torch.reducing import softmax as softmax
 from functrans.torch.registry import FUNCTIONS, composed, export
 
+__all__ = [
+    "bessel_j0",
+    "bessel_j1",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammaln",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "log1p",
+    "log_ndtr",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "ndtr",
+    "ndtri",
+    "psi",
+    "round",
+    "sinc",
+    "softmax",
+    "xlogy",
+]
+
 exp2, expm1, log1p, round = (FUNCTIONS[name] for name in ("exp2", "expm1", "log1p", "round"))
 psi, expit, gammaln = digamma, sigmoid, lgamma
 

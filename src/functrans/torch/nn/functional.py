@@ -15,6 +15,7 @@ from functrans.torch import dtypes
 from functrans.torch.arithmetic import matmul
 from functrans.torch.autograd.modes import no_grad
 from functrans.torch.errors import TensorError, TensorIndexError, TensorValueError
+from functrans.torch.nn import activations, losses, resizing, windows
 from functrans.torch.nn.activations import *  # noqa: F403
 from functrans.torch.nn.activations import softmax
 from functrans.torch.nn.losses import *  # noqa: F403
@@ -25,6 +26,30 @@ from functrans.torch.reducing import axes, vector_norm
 from functrans.torch.registry import FUNCTIONS, composed
 from functrans.torch.tape import MODE, record2, record_call
 from functrans.torch.tensor import Tensor, apply, lower, make, named
+
+__all__ = [
+    *activations.__all__,
+    *losses.__all__,
+    *resizing.__all__,
+    *windows.__all__,
+    "batch_norm",
+    "bilinear",
+    "cosine_similarity",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "embedding",
+    "embedding_bag",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "linear",
+    "normalize",
+    "one_hot",
+    "pairwise_distance",
+    "rms_norm",
+    "scaled_dot_product_attention",
+]
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -65,7 +65,7 @@ class SGD(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         if group["weight_decay"]:
@@ -126,7 +126,7 @@ class Adam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         lr, decay = group["lr"], group["weight_decay"]
@@ -226,7 +226,7 @@ class RMSprop(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         if group["weight_decay"]:
@@ -294,7 +294,7 @@ class Adagrad(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         if group["weight_decay"]:
@@ -345,7 +345,7 @@ class Adadelta(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         if group["weight_decay"]:

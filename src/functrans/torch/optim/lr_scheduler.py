@@ -31,12 +31,12 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self.step()
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         """The learning rate of an epoch in closed form."""
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
-        return [self.rate(base, self.last_epoch) for base in self.base_lrs]
+        return [self._rate(base, self.last_epoch) for base in self.base_lrs]
 
     def get_last_lr(self) -> list[float]:
         return [group["lr"] for group in self.optimizer.param_groups]
@@ -95,7 +95,7 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         return base * self.gamma ** (epoch // self.step_size)
 
 
@@ -118,7 +118,7 @@ class MultiStepLR(LRScheduler):
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         return base * self.gamma ** bisect_right(self.milestones, epoch)
 
 
@@ -139,7 +139,7 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         return base * self.gamma**epoch
 
 
@@ -162,7 +162,7 @@ class LambdaLR(LRScheduler):
         self.lr_lambda = lr_lambda
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         return base * self.lr_lambda(epoch)
 
 
@@ -185,7 +185,7 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         wave = (1 + math.cos(math.pi * epoch / self.T_max)) / 2
         return self.eta_min + (base - self.eta_min) * wave
 
@@ -214,7 +214,7 @@ class ConstantLR(LRScheduler):
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         return base * self.factor if epoch < self.total_iters else base
 
 
@@ -243,7 +243,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         part = min(epoch, self.total_iters) / self.total_iters
         return base * (self.start_factor + (self.end_factor - self.start_factor) * part)
 
@@ -272,7 +272,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         length = self.T_0
         while epoch >= length:
             epoch, length = epoch - length, length * self.T_mult
@@ -321,7 +321,7 @@ class OneCycleLR(LRScheduler):
         self.last = self.first / final_div_factor
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         if epoch >= self.total_steps:
             raise TensorValueError(
                 f"Tried to step {epoch} times. The specified number of total steps is "

@@ -16,7 +16,7 @@ from functrans.torch.tensor import Tensor, make
 
 
 class Optimizer:
-    """What all optimizers have in common; they write `update` for one parameter.
+    """What all optimizers have in common; they write `_update` for one parameter.
 
     Examples
     --------
@@ -94,11 +94,11 @@ class Optimizer:
         gradient = np.asarray(parameter._grad.value)
         if group.get("maximize"):
             gradient = -gradient
-        self.update(array, gradient, self.state[parameter], group)
+        self._update(array, gradient, self.state[parameter], group)
         if not MODE.inference:
             changes.note_change(array)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Change the array of one parameter in place."""

@@ -82,7 +82,7 @@ class _Recurrent(Module):
         return (self._output_size, self.hidden_size)[: self.states]
 
     @staticmethod
-    def cell(projected: Tensor, state: tuple[Any, ...], recurrent: Any) -> tuple[Any, ...]:
+    def _cell(projected: Tensor, state: tuple[Any, ...], recurrent: Any) -> tuple[Any, ...]:
         """The next state, of which the first part is the output."""
         raise NotImplementedError
 
@@ -145,7 +145,7 @@ class _Recurrent(Module):
             return out if recurrent_bias is None else out + recurrent_bias  # type: ignore[no-any-return]
 
         for t in reversed(steps) if backward else steps:
-            state = self.cell(projected[t], state, hidden)
+            state = self._cell(projected[t], state, hidden)
             if self.proj_size:
                 shorter = F.linear(state[0], getattr(self, "weight_hr" + suffix))
                 state = (shorter, *state[1:])
@@ -203,7 +203,7 @@ class RNN(_Recurrent):
         _check_nonlinearity(nonlinearity)
         self.nonlinearity = nonlinearity
 
-    def cell(self, projected: Tensor, state: tuple[Any, ...], recurrent: Any) -> Any:  # type: ignore[override]
+    def _cell(self, projected: Tensor, state: tuple[Any, ...], recurrent: Any) -> Any:  # type: ignore[override]
         return _rnn(projected, state, recurrent, self.nonlinearity == "relu")
 
 
@@ -220,7 +220,7 @@ class LSTM(_Recurrent):
 
     gates = 4
     states = 2
-    cell = staticmethod(_lstm)
+    _cell = staticmethod(_lstm)
 
 
 class GRU(_Recurrent):
@@ -235,7 +235,7 @@ class GRU(_Recurrent):
     """
 
     gates = 3
-    cell = staticmethod(_gru)
+    _cell = staticmethod(_gru)
 
 
 class _Cell(Module):
@@ -257,7 +257,7 @@ class _Cell(Module):
             init.uniform_(parameter, -bound, bound)
 
     @staticmethod
-    def cell(projected: Tensor, state: tuple[Any, ...], recurrent: Any) -> tuple[Any, ...]:
+    def _cell(projected: Tensor, state: tuple[Any, ...], recurrent: Any) -> tuple[Any, ...]:
         raise NotImplementedError
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
@@ -271,7 +271,7 @@ class _Cell(Module):
         projected = F.linear(input, self.weight_ih, self.bias_ih)
         state = hx if isinstance(hx, tuple) else (hx,)
         recurrent = functools.partial(F.linear, weight=self.weight_hh, bias=self.bias_hh)
-        out = self.cell(projected, state, recurrent)
+        out = self._cell(projected, state, recurrent)
         return out if self.states > 1 else out[0]
 
     def extra_repr(self) -> str:
@@ -296,7 +296,7 @@ class RNNCell(_Cell):
         _check_nonlinearity(nonlinearity)
         self.nonlinearity = nonlinearity
 
-    def cell(self, projected: Tensor, state: tuple[Any, ...], recurrent: Any) -> Any:  # type: ignore[override]
+    def _cell(self, projected: Tensor, state: tuple[Any, ...], recurrent: Any) -> Any:  # type: ignore[override]
         return _rnn(projected, state, recurrent, self.nonlinearity == "relu")
 
     def extra_repr(self) -> str:
@@ -317,7 +317,7 @@ class LSTMCell(_Cell):
 
     gates = 4
     states = 2
-    cell = staticmethod(_lstm)
+    _cell = staticmethod(_lstm)
 
 
 class GRUCell(_Cell):
@@ -331,4 +331,4 @@ class GRUCell(_Cell):
     """
 
     gates = 3
-    cell = staticmethod(_gru)
+    _cell = staticmethod(_gru)

@@ -11,7 +11,10 @@ import numpy as np
 from functrans.torch.autograd.modes import no_grad
 from functrans.torch.errors import TensorError
 from functrans.torch.joining import cat
+from functrans.torch.nn.utils import rnn as rnn
 from functrans.torch.tensor import Tensor, make
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
