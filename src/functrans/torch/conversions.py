@@ -15,7 +15,14 @@ from functrans.torch.tensor import Tensor, cast, named
 
 @export(function=False)
 def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
-    """The tensor in another dtype; the only device is the CPU."""
+    """The tensor in another dtype; the only device is the CPU.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([1.0]).to(torch.int64)
+    tensor([1])
+    """
     wanted, copy = conversion(*args, **options)
     if wanted is None or wanted == self.value.dtype:
         return self.clone() if copy else self
@@ -24,16 +31,40 @@ def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
 
 @export(function=False)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([1.5]).type_as(torch.tensor([1]))
+    tensor([1])
+    """
     return self.to(other.dtype)
 
 
 @export(function=False)
 def cpu(self: Tensor) -> Tensor:
+    """The tensor itself.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([1.0]).cpu()
+    tensor([1.])
+    """
     return self
 
 
 @export(function=False)
 def cuda(self: Tensor, *_: Any) -> Tensor:
+    """There is no GPU: an error.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1).is_cuda
+    False
+    """
     check_device("cuda")
     return self
 

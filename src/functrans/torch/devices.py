@@ -8,9 +8,24 @@ from functrans.torch.errors import DeviceError, TensorError
 
 
 class Size(tuple[int, ...]):
-    """The shape of a tensor, as PyTorch shows it."""
+    """The shape of a tensor, as PyTorch shows it.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(2, 3).shape
+    torch.Size([2, 3])
+    """
 
     def numel(self) -> int:
+        """The number of entries of a tensor of this shape.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(2, 3).shape.numel()
+        6
+        """
         total = 1
         for length in self:
             total *= length

@@ -17,20 +17,41 @@ from functrans.torch.tensor import Tensor, check_dim, lower, named, wrap
 @export("tril")
 @composed("TrilBackward0")
 def tril(x: Any, diagonal: int = 0) -> Any:
-    """Zeros above a diagonal."""
+    """Zeros above a diagonal.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tril(torch.ones(2, 2)).sum()
+    tensor(3.)
+    """
     return np.tril(x, diagonal)
 
 
 @export("triu")
 @composed("TriuBackward0")
 def triu(x: Any, diagonal: int = 0) -> Any:
-    """Zeros below a diagonal."""
+    """Zeros below a diagonal.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.triu(torch.ones(2, 2)).sum()
+    tensor(3.)
+    """
     return np.triu(x, diagonal)
 
 
 @export("diag")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or a matrix with this diagonal."""
+    """The diagonal of a matrix, or a matrix with this diagonal.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     if input.value.ndim == 1:
         return diag_embed(input, diagonal)  # type: ignore[no-any-return]
     if input.value.ndim != 2:
@@ -40,7 +61,14 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @export("diagonal")
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonals of matrices, as a view."""
+    """The diagonals of matrices, as a view.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     return _diagonal(input, offset, dim1, dim2)
 
 
@@ -72,7 +100,14 @@ def _diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T
 @export("diag_embed")
 @composed("DiagEmbedBackward0")
 def diag_embed(x: Any, offset: int = 0) -> Any:
-    """Matrices with these diagonals."""
+    """Matrices with these diagonals.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.diag_embed(torch.tensor([1, 2])).shape
+    torch.Size([2, 2])
+    """
     n = shape_of(x)[-1] + abs(offset)
     rows = np.arange(shape_of(x)[-1])
     template = (slice(None),) * (x.ndim - 1) + (indexing.ARRAY, indexing.ARRAY)
@@ -84,7 +119,14 @@ def diag_embed(x: Any, offset: int = 0) -> Any:
 @export("trace")
 @composed("TraceBackward0")
 def trace(x: Any) -> Any:
-    """The sum of the diagonal."""
+    """The sum of the diagonal.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
     return np.trace(x)
 
 
@@ -93,7 +135,14 @@ _meshgrid: Any = np.meshgrid
 
 @export(method=False)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid, one tensor for each dimension."""
+    """Coordinates of a grid, one tensor for each dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3]), indexing="ij")[0].shape
+    torch.Size([2, 1])
+    """
     parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     grids = _meshgrid(*map(lift, parts), indexing=indexing)
     return tuple(named(lower(each), "ExpandBackward0") for each in grids)
@@ -101,7 +150,14 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 @export(function=False)
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of a size along a dimension, as a new last dimension."""
+    """Windows of a size along a dimension, as a new last dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([1, 2, 3, 4]).unfold(0, 2, 2).shape
+    torch.Size([2, 2])
+    """
     axis = check_dim(dimension, self.value.ndim)
     if size > self.value.shape[axis]:
         raise TensorError(
@@ -132,7 +188,14 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 @export(method=False)
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of a larger one."""
+    """Matrices along the diagonal of a larger one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.block_diag(torch.ones(1, 2), torch.ones(2, 1)).shape
+    torch.Size([3, 3])
+    """
     width = sum(each.shape[-1] for each in tensors)
     rows, start = [], 0
     for each in tensors:

@@ -42,13 +42,27 @@ for _count in (1, 2, 3):
 
 @export()
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Pieces side by side."""
+    """Pieces side by side.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.hsplit(torch.tensor([1, 2]), 2)
+    (tensor([1]), tensor([2]))
+    """
     return _split(input, indices_or_sections, 0 if input.dim() == 1 else 1, 1, "hsplit")
 
 
 @export()
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Pieces one above the other."""
+    """Pieces one above the other.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.vsplit(torch.ones(2, 3), 2)[0].shape
+    torch.Size([1, 3])
+    """
     return _split(input, indices_or_sections, 0, 2, "vsplit")
 
 
@@ -68,13 +82,27 @@ def _split(input: Tensor, places: Any, dim: int, least: int, name: str) -> tuple
 
 @export()
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all entries along a diagonal."""
+    """A matrix with all entries along a diagonal.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.diagflat(torch.tensor([1, 2])).shape
+    torch.Size([2, 2])
+    """
     return FUNCTIONS["diag_embed"](input.reshape(-1), offset)  # type: ignore[no-any-return]
 
 
 @export()
 def adjoint(input: Tensor) -> Tensor:
-    """Matrices transposed and conjugated."""
+    """Matrices transposed and conjugated.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.adjoint(torch.tensor([[1j, 2j]])).shape
+    torch.Size([2, 1])
+    """
     return input.mH if input.is_complex() else input.mT
 
 
@@ -83,7 +111,14 @@ def adjoint(input: Tensor) -> Tensor:
 
 @export()
 def argwhere(input: Tensor) -> Tensor:
-    """The places of entries that are not zero, one in each row."""
+    """The places of entries that are not zero, one in each row.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.argwhere(torch.tensor([0, 5]))
+    tensor([[1]])
+    """
     return nonzero(input)  # type: ignore[no-any-return]
 
 
@@ -91,7 +126,14 @@ def argwhere(input: Tensor) -> Tensor:
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
-    """The entries without those that repeat the one before."""
+    """The entries without those that repeat the one before.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
     flat = np.asarray(concrete(input.detach().value)).reshape(-1)
     fresh = np.concatenate([np.ones(min(len(flat), 1), bool), flat[1:] != flat[:-1]])
     found: list[Any] = [make(flat[fresh])]
@@ -105,19 +147,40 @@ def unique_consecutive(
 
 @export()
 def isposinf(input: Tensor) -> Tensor:
-    """Whether entries are positive infinity."""
+    """Whether entries are positive infinity.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.isposinf(torch.tensor([1.0, float("inf")]))
+    tensor([False,  True])
+    """
     return input == float("inf")
 
 
 @export()
 def isneginf(input: Tensor) -> Tensor:
-    """Whether entries are negative infinity."""
+    """Whether entries are negative infinity.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.isneginf(torch.tensor([1.0, float("-inf")]))
+    tensor([False,  True])
+    """
     return input == float("-inf")
 
 
 @export()
 def isreal(input: Tensor) -> Tensor:
-    """Whether entries have no imaginary part."""
+    """Whether entries have no imaginary part.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
+    tensor([ True, False])
+    """
     return (
         input.imag == 0 if input.is_complex() else FUNCTIONS["ones_like"](input, dtype=dtypes.bool_)
     )
@@ -125,7 +188,14 @@ def isreal(input: Tensor) -> Tensor:
 
 @export()
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only entry is not zero."""
+    """Whether the only entry is not zero.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.is_nonzero(torch.tensor(2.0))
+    True
+    """
     if input.numel() != 1:
         raise TensorError(f"Boolean value of Tensor with {input.numel()} values is ambiguous")
     return bool(input)
@@ -137,21 +207,42 @@ def is_nonzero(input: Tensor) -> bool:
 @export(method=False)
 @composed("ViewAsRealBackward0")
 def view_as_real(x: Any) -> Any:
-    """Real and imaginary parts along a new last dimension."""
+    """Real and imaginary parts along a new last dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.view_as_real(torch.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
     return np.stack([np.real(x), np.imag(x)], axis=-1)
 
 
 @export(method=False)
 @composed("ViewAsComplexBackward0")
 def view_as_complex(x: Any) -> Any:
-    """Complex numbers from pairs along the last dimension."""
+    """Complex numbers from pairs along the last dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
+    """
     return x[..., 0] + 1j * x[..., 1]
 
 
 @export(method=False)
 @composed("PolarBackward0")
 def polar(abs: Any, angle: Any) -> Any:
-    """Complex numbers by size and angle."""
+    """Complex numbers by size and angle.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.polar(torch.tensor(2.0), torch.tensor(0.0))
+    tensor(2.+0.j)
+    """
     return abs * np.cos(angle) + 1j * (abs * np.sin(angle))
 
 
@@ -182,13 +273,27 @@ class _Threads:
 
 @export(method=False)
 def get_num_threads() -> int:
-    """The number that `set_num_threads` was told. NumPy decides how many threads it uses."""
+    """The number that `set_num_threads` was told. NumPy decides how many threads it uses.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.get_num_threads() > 0
+    True
+    """
     return _Threads.count
 
 
 @export(method=False)
 def set_num_threads(num: int) -> None:
-    """Keep a number for `get_num_threads`. NumPy decides how many threads it uses."""
+    """Keep a number for `get_num_threads`. NumPy decides how many threads it uses.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.set_num_threads(1) is None
+    True
+    """
     if num <= 0:
         raise TensorError("set_num_threads expects a positive integer")
     _Threads.count = int(num)
@@ -196,30 +301,65 @@ def set_num_threads(num: int) -> None:
 
 @export(method=False)
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
-    """Whether autocast is on in this thread."""
+    """Whether autocast is on in this thread.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.is_autocast_enabled()
+    False
+    """
     return device_type == "cpu" and MODE.autocast is not None
 
 
 @export(function=False)
 def get_device(self: Tensor) -> int:
-    """The number of the device; -1 is the CPU."""
+    """The number of the device; -1 is the CPU.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1).get_device()
+    -1
+    """
     return -1
 
 
 @export(function=False)
 def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
+    """Whether two tensors have one shape.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(2).is_same_size(torch.zeros(2))
+    True
+    """
     return self.shape == other.shape
 
 
 @export("resolve_conj", "resolve_neg", "positive")
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself."""
+    """The tensor itself.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.positive(torch.tensor([1.0]))
+    tensor([1.])
+    """
     return input
 
 
 def _is_cpu(self: Tensor) -> bool:
-    """Whether the tensor is on the CPU, which all are."""
+    """Whether the tensor is on the CPU, which all are.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1).is_cpu
+    True
+    """
     return True
 
 

@@ -46,20 +46,48 @@ fftn, ifftn, rfftn, irfftn = (_many(n, None) for n in ("fftn", "ifftn", "rfftn",
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The zero frequency moved to the middle."""
+    """The zero frequency moved to the middle.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.fft.fftshift(torch.tensor([0, 1, 2, 3]))
+    tensor([2, 3, 0, 1])
+    """
     return wrap(np.fft.fftshift(input.lift(), dim))
 
 
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.fft.ifftshift(torch.tensor([2, 3, 0, 1]))
+    tensor([0, 1, 2, 3])
+    """
     return wrap(np.fft.ifftshift(input.lift(), dim))
 
 
 def fftfreq(n: int, d: float = 1.0) -> Tensor:
-    """The frequencies of `fft`."""
+    """The frequencies of `fft`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
     return make(np.fft.fftfreq(n, d).astype(dtypes.default.numpy))
 
 
 def rfftfreq(n: int, d: float = 1.0) -> Tensor:
-    """The frequencies of `rfft`."""
+    """The frequencies of `rfft`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
     return make(np.fft.rfftfreq(n, d).astype(dtypes.default.numpy))

@@ -114,13 +114,27 @@ def _in_its_place(self: Tensor, new: Tensor) -> Tensor:
 
 @export(function=False)
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Write one number everywhere."""
+    """Write one number everywhere.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(2).fill_(3.0)
+    tensor([3., 3.])
+    """
     return in_place(_filled)(self, value)  # type: ignore[no-any-return]
 
 
 @export(function=False)
 def zero_(self: Tensor) -> Tensor:
-    """Write zeros everywhere."""
+    """Write zeros everywhere.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(2).zero_()
+    tensor([0., 0.])
+    """
     return in_place(_zeroed)(self)  # type: ignore[no-any-return]
 
 
@@ -135,13 +149,27 @@ def _copied(self: Tensor, src: Tensor) -> Tensor:
 
 @export(function=False)
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Write the entries of another tensor."""
+    """Write the entries of another tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(2).copy_(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
     return in_place(_copied)(self, src)  # type: ignore[no-any-return]
 
 
 @export(function=False)
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write a number along the diagonal."""
+    """Write a number along the diagonal.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(2, 2).fill_diagonal_(1.0).trace()
+    tensor(2.)
+    """
     marked = np.zeros(self.value.shape, bool)
     np.fill_diagonal(marked, True, wrap=wrap)
     return self.masked_fill_(make(marked), fill_value)  # type: ignore[no-any-return]
@@ -165,6 +193,13 @@ _reshaping("t_", shaping.t)
 
 @export(function=False)
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Let this tensor use the memory of another."""
+    """Let this tensor use the memory of another.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(2).set_(torch.ones(3))
+    tensor([1., 1., 1.])
+    """
     self.value = source.value
     return self

@@ -228,7 +228,14 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 @export("take_along_dim")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """Entries at the indices along a dimension, with broadcasting."""
+    """Entries at the indices along a dimension, with broadcasting.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.take_along_dim(torch.tensor([[3, 1]]), torch.tensor([[1]]), 1)
+    tensor([[1]])
+    """
     return wrap(np.take_along_axis(input.lift(), indices.value, dim))
 
 
@@ -250,7 +257,14 @@ def scatter(
     value: Any = None,
     reduce: Any = None,
 ) -> Tensor:
-    """The input with entries of `src` put at the indices: the reverse of `gather`."""
+    """The input with entries of `src` put at the indices: the reverse of `gather`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.0]))
+    tensor([0., 0., 5.])
+    """
     if reduce == "add":
         return scatter_add(input, dim, index, value if src is None else src)
     _check_index(index, "scatter")
@@ -267,7 +281,14 @@ def scatter(
 
 @export()
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
-    """The input with entries of `src` added at the indices."""
+    """The input with entries of `src` added at the indices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.ones(2))
+    tensor([0., 2.])
+    """
     _check_index(index, "scatter_add")
     axis = check_dim(dim, input.value.ndim)
     _check_range(index.value, input.value.shape[axis], axis)
@@ -280,7 +301,14 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
 
 @export()
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Slices of the input at the indices along a dimension."""
+    """Slices of the input at the indices along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.index_select(torch.tensor([1.0, 2.0, 3.0]), 0, torch.tensor([2, 0]))
+    tensor([3., 1.])
+    """
     axis = check_dim(dim, input.value.ndim)
     try:
         if input.value.ndim:
@@ -298,7 +326,14 @@ def _slices(ndim: int, axis: int) -> tuple[Any, ...]:
 
 @export()
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """The input with slices of `source` added at the indices."""
+    """The input with slices of `source` added at the indices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.index_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.ones(2))
+    tensor([0., 2.])
+    """
     axis = check_dim(dim, input.value.ndim)
     shape, template = tuple(input.value.shape), _slices(input.value.ndim, axis)
     added = indexing.scatter((source * alpha).lift(), index.value, shape=shape, template=template)
@@ -307,7 +342,14 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @export()
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """The input with slices of `source` at the indices."""
+    """The input with slices of `source` at the indices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.0]))
+    tensor([0., 0., 5.])
+    """
     axis = check_dim(dim, input.value.ndim)
     template = _slices(input.value.ndim, axis)
     out = indexing.update(input.lift(), source.lift(), index.value, template=template)
@@ -316,7 +358,14 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 @export()
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """The input with a number in the slices at the indices."""
+    """The input with a number in the slices at the indices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0, 2]), 1.0)
+    tensor([1., 0., 1.])
+    """
     axis = check_dim(dim, input.value.ndim)
     number = value.lift() if isinstance(value, Tensor) else input.value.dtype.type(value)
     template = _slices(input.value.ndim, axis)
@@ -326,7 +375,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 @export()
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The entries where a mask holds, in a row."""
+    """The entries where a mask holds, in a row.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.masked_select(torch.tensor([1.0, 2.0]), torch.tensor([False, True]))
+    tensor([2.])
+    """
     if mask.dtype is not dtypes.bool_:
         raise TensorError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(input.value.shape, mask.value.shape)
@@ -337,7 +393,14 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @export()
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """The input with entries of `source`, in their order, where a mask holds."""
+    """The input with entries of `source`, in their order, where a mask holds.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.masked_scatter(torch.zeros(2), torch.tensor([False, True]), torch.tensor([5.0]))
+    tensor([0., 5.])
+    """
     wide = np.broadcast_to(mask.value, input.value.shape)
     places = np.nonzero(wide)
     part = np.reshape(source.lift(), (-1,))[: len(places[0])]
@@ -348,5 +411,12 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @export("take")
 @composed("TakeBackward0")
 def take(x: Any, index: Any) -> Any:
-    """Entries by their places in the flattened tensor."""
+    """Entries by their places in the flattened tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
+    tensor([1, 4])
+    """
     return np.take(np.reshape(x, (-1,)), index)

@@ -102,7 +102,14 @@ _stacker("column_stack", np.column_stack)
 
 @export()
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` entries from `start` on, along a dimension."""
+    """`length` entries from `start` on, along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.narrow(torch.tensor([1, 2, 3]), 0, 1, 2)
+    tensor([2, 3])
+    """
     axis = check_dim(dim, input.value.ndim)
     start = int(start) + (input.value.shape[axis] if start < 0 else 0)
     if start + length > input.value.shape[axis]:
@@ -114,7 +121,14 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @export()
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """One entry along a dimension, which goes away."""
+    """One entry along a dimension, which goes away.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.select(torch.tensor([1, 2, 3]), 0, 1)
+    tensor(2)
+    """
     if not input.value.ndim:
         raise TensorIndexError("select() cannot be applied to a 0-dim tensor.")
     axis = check_dim(dim, input.value.ndim)
@@ -123,7 +137,14 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @export()
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of a size, or of the given sizes, along a dimension."""
+    """Pieces of a size, or of the given sizes, along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.split(torch.tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
     axis = check_dim(dim, tensor.value.ndim)
     total = tensor.value.shape[axis]
     name = "SplitBackward0"
@@ -146,14 +167,28 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 @export()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal size, but for the last."""
+    """At most `chunks` pieces of equal size, but for the last.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.chunk(torch.tensor([1, 2, 3, 4]), 2)
+    (tensor([1, 2]), tensor([3, 4]))
+    """
     axis = check_dim(dim, input.value.ndim)
     return split(input, max(1, -(-input.value.shape[axis] // chunks)), axis)
 
 
 @export()
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces between the given places, or as many as given."""
+    """Pieces between the given places, or as many as given.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor_split(torch.tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
     axis = check_dim(dim, input.value.ndim)
     places = np.array_split(np.arange(input.value.shape[axis]), indices_or_sections)
     pieces = split(input, [len(place) for place in places], axis)
@@ -162,7 +197,14 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @export()
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All slices along a dimension."""
+    """All slices along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.unbind(torch.tensor([1, 2]))
+    (tensor(1), tensor(2))
+    """
     axis = check_dim(dim, input.value.ndim)
     count = input.value.shape[axis]
     return tuple(named(select(input, axis, k), "UnbindBackward0") for k in range(count))

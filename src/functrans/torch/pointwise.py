@@ -128,34 +128,69 @@ def _operands(*values: Any) -> Any:
 
 @export()
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """input + alpha * other."""
+    """input + alpha * other.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), alpha=10)
+    tensor([31., 42.])
+    """
     _operands(input, other)
     return arithmetic.add(input, other if alpha == 1 else other * alpha)
 
 
 @export("sub", "subtract")
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """input - alpha * other."""
+    """input - alpha * other.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.sub(torch.tensor([1.0, 2.0]), 1.0)
+    tensor([0., 1.])
+    """
     _operands(input, other)
     return arithmetic.sub(input, other if alpha == 1 else other * alpha)
 
 
 @export()
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """other - alpha * input."""
+    """other - alpha * input.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.rsub(torch.tensor([1.0, 2.0]), 10.0)
+    tensor([9., 8.])
+    """
     return named(sub(other, input, alpha=alpha), "RsubBackward1")
 
 
 @export("mul", "multiply")
 def mul(input: Any, other: Any) -> Any:
-    """input * other."""
+    """input * other.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.mul(torch.tensor([1.0, 2.0]), 3.0)
+    tensor([3., 6.])
+    """
     _operands(input, other)
     return arithmetic.mul(input, other)
 
 
 @export("div", "divide", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """input / other; `rounding_mode` may be "floor" or "trunc"."""
+    """input / other; `rounding_mode` may be "floor" or "trunc".
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.div(torch.tensor([1.0, 2.0]), 2.0)
+    tensor([0.5000, 1.0000])
+    """
     _operands(input, other)
     if rounding_mode is None:
         return arithmetic.true_divide(input, other)
@@ -172,14 +207,28 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 @export()
 def pow(input: Any, exponent: Any) -> Any:
-    """input ** exponent."""
+    """input ** exponent.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.pow(torch.tensor([2.0, 3.0]), 2)
+    tensor([4., 9.])
+    """
     _operands(input, exponent)
     return arithmetic.power(input, exponent)
 
 
 @export()
 def float_power(input: Any, exponent: Any) -> Any:
-    """input ** exponent in double precision."""
+    """input ** exponent in double precision.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.float_power(torch.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=torch.float64)
+    """
     return arithmetic.power(_double(input), _double(exponent))
 
 
@@ -189,13 +238,27 @@ def _double(value: Any) -> Any:
 
 @export()
 def square(input: Tensor) -> Any:
-    """input ** 2."""
+    """input ** 2.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.square(torch.tensor([2.0, 3.0]))
+    tensor([4., 9.])
+    """
     return arithmetic.power(input, 2)
 
 
 @export()
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy; gradients flow through it."""
+    """A copy; gradients flow through it.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.clone(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
     result = apply(structure.copy, input)
     if isinstance(result.value, np.ndarray) and not result.value.ndim:
         result.value = result.value[()]
@@ -204,19 +267,40 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 @export(function=False)
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor, copied if it does not lie in memory row by row."""
+    """The tensor, copied if it does not lie in memory row by row.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(2, 3).T.contiguous().is_contiguous()
+    True
+    """
     return input if input.is_contiguous() else clone(input)
 
 
 @export("detach", method=False)
 def detach(input: Tensor) -> Tensor:
-    """The same memory without a record."""
+    """The same memory without a record.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.detach(torch.tensor([1.0], requires_grad=True))
+    tensor([1.])
+    """
     return input.detach()
 
 
 @export()
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """The nearest whole numbers, halves to even."""
+    """The nearest whole numbers, halves to even.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.round(torch.tensor([0.5, 1.6]))
+    tensor([0., 2.])
+    """
     if not decimals:
         return _round_to_whole(input) if input.dtype.category > 1 else input
     return _round(input, decimals)  # type: ignore[no-any-return]
@@ -230,14 +314,28 @@ def _round(x: Any, decimals: int) -> Any:
 @export()
 @composed("FracBackward0")
 def frac(x: Any) -> Any:
-    """What is behind the decimal point."""
+    """What is behind the decimal point.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.frac(torch.tensor([1.25]))
+    tensor([0.2500])
+    """
     return x - np.trunc(x)
 
 
 @export()
 @composed("RsqrtBackward0")
 def rsqrt(x: Any) -> Any:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.rsqrt(torch.tensor([4.0, 16.0]))
+    tensor([0.5000, 0.2500])
+    """
     return 1 / np.sqrt(_floating(x))
 
 
@@ -248,7 +346,14 @@ def _floating(x: Any) -> Any:
 @export("sigmoid", "special_expit")
 @composed("SigmoidBackward0")
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.sigmoid(torch.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.7311])
+    """
     # 1 / (1 + exp(-x)), by a form whose derivative never is 0 * inf
     return np.exp(-np.logaddexp(0, -_floating(x)))
 
@@ -256,7 +361,14 @@ def sigmoid(x: Any) -> Any:
 @export("logit")
 @composed("LogitBackward0")
 def logit(x: Any, eps: float | None = None) -> Any:
-    """log(x / (1 - x))."""
+    """log(x / (1 - x)).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.logit(torch.tensor([0.5, 0.9]))
+    tensor([0.0000, 2.1972])
+    """
     x = x if eps is None else _clamped(x, eps, 1 - eps)
     return np.log(x / (1 - x))
 
@@ -264,35 +376,70 @@ def logit(x: Any, eps: float | None = None) -> Any:
 @export("erf")
 @composed("ErfBackward0")
 def erf(x: Any) -> Any:
-    """The error function."""
+    """The error function.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.erf(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """
     return scipy_special("erf", x, lambda x: 2 * normal.normal_cdf(x * math.sqrt(2)) - 1)
 
 
 @export("erfc")
 @composed("ErfcBackward0")
 def erfc(x: Any) -> Any:
-    """1 - erf(x)."""
+    """1 - erf(x).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.erfc(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.1573])
+    """
     return scipy_special("erfc", x, lambda x: 2 * normal.normal_cdf(-x * math.sqrt(2)))
 
 
 @export("erfinv")
 @composed("ErfinvBackward0")
 def erfinv(x: Any) -> Any:
-    """The inverse of `erf`."""
+    """The inverse of `erf`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.erfinv(torch.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.4769])
+    """
     return scipy_special("erfinv", x, lambda x: normal.normal_quantile((x + 1) / 2) / math.sqrt(2))
 
 
 @export("lgamma")
 @composed("LgammaBackward0")
 def lgamma(x: Any) -> Any:
-    """The logarithm of the gamma function."""
+    """The logarithm of the gamma function.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.lgamma(torch.tensor([1.0, 5.0]))
+    tensor([0.0000, 3.1781])
+    """
     return scipy_special("gammaln", x)
 
 
 @export("digamma")
 @composed("DigammaBackward0")
 def digamma(x: Any) -> Any:
-    """The derivative of `lgamma`."""
+    """The derivative of `lgamma`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.digamma(torch.tensor([1.0]))
+    tensor([-0.5772])
+    """
     return scipy_special("digamma", x, gamma.polygamma(0))
 
 
@@ -345,13 +492,27 @@ def _clamped(x: Any, low: Any, high: Any) -> Any:
 
 @export("clamp_min", "clip_min")
 def clamp_min(input: Tensor, min: Any) -> Tensor:
-    """The entries, but not below a bound."""
+    """The entries, but not below a bound.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0.0)
+    tensor([0., 2.])
+    """
     return clamp(input, min)
 
 
 @export("clamp_max", "clip_max")
 def clamp_max(input: Tensor, max: Any) -> Tensor:
-    """The entries, but not above a bound."""
+    """The entries, but not above a bound.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0.0)
+    tensor([-1.,  0.])
+    """
     return clamp(input, None, max)
 
 
@@ -370,13 +531,27 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 
 @export()
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2."""
+    """input + value * tensor1 * tensor2.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.addcmul(torch.ones(1), torch.tensor([2.0]), torch.tensor([3.0]))
+    tensor([7.])
+    """
     return named(input + value * (tensor1 * tensor2), "AddcmulBackward0", input, tensor1, tensor2)
 
 
 @export()
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 / tensor2."""
+    """input + value * tensor1 / tensor2.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.addcdiv(torch.ones(1), torch.tensor([6.0]), torch.tensor([3.0]))
+    tensor([3.])
+    """
     return named(input + value * (tensor1 / tensor2), "AddcdivBackward0", input, tensor1, tensor2)
 
 
@@ -412,6 +587,14 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
+    """The entries where the condition holds, and those of another tensor elsewhere.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([1.0, 2.0]).where(torch.tensor([True, False]), 0.0)
+    tensor([1., 0.])
+    """
     return where(condition, self, other)
 
 
@@ -420,7 +603,14 @@ attach(where=_where_method)
 
 @export()
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """The tensor with a number in the places where the mask holds."""
+    """The tensor with a number in the places where the mask holds.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.masked_fill(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), 0.0)
+    tensor([0., 2.])
+    """
     if mask.dtype is not dtypes.bool_:
         raise TensorError(
             "masked_fill only supports boolean masks, but got mask with dtype "
@@ -434,7 +624,14 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Whether entries agree up to atol + rtol * |other|."""
+    """Whether entries agree up to atol + rtol * |other|.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
+    tensor([ True, False])
+    """
     return make(np.isclose(input.detach().value, other.detach().value, rtol, atol, equal_nan))
 
 
@@ -455,14 +652,28 @@ def allclose(
 
 @export()
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and entries."""
+    """Whether two tensors have the same shape and entries.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.equal(torch.ones(2), torch.ones(2))
+    True
+    """
     return input.shape == other.shape and bool(np.all(input.detach().value == other.detach().value))
 
 
 @export("nan_to_num")
 @composed("NanToNumBackward0")
 def nan_to_num(x: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """Numbers in the place of nan and infinities."""
+    """Numbers in the place of nan and infinities.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nan_to_num(torch.tensor([1.0, float("nan")]))
+    tensor([1., 0.])
+    """
     info = np.finfo(dtype_of(x))
     high = info.max if posinf is None else posinf
     low = info.min if neginf is None else neginf
@@ -478,7 +689,14 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = None)
 @export("conj", "conj_physical")
 @composed("ConjBackward0")
 def conj(x: Any) -> Any:
-    """The complex conjugate."""
+    """The complex conjugate.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.conj(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     return np.conj(x) if dtype_of(x).kind == "c" else x
 
 
@@ -495,15 +713,38 @@ def _imag(x: Any) -> Any:
 @export("angle")
 @composed("AngleBackward0")
 def angle(x: Any) -> Any:
-    """The angle of complex numbers."""
+    """The angle of complex numbers.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.angle(torch.tensor([1j]))
+    tensor([1.5708])
+    """
     return np.angle(x)
 
 
 def _real_part(self: Tensor) -> Tensor:
+    """The real part.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.real(torch.tensor([1 + 2j]))
+    tensor([1.])
+    """
     return _real(self) if self.is_complex() else self
 
 
 def _imaginary_part(self: Tensor) -> Tensor:
+    """The imaginary part.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.imag(torch.tensor([1 + 2j]))
+    tensor([2.])
+    """
     if not self.is_complex():
         raise TensorError("imag is not implemented for tensors with non-complex dtypes.")
     return _imag(self)  # type: ignore[no-any-return]

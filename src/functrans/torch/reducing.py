@@ -85,7 +85,14 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 @export()
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean along some dimensions, or of all entries."""
+    """The mean along some dimensions, or of all entries.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.mean(torch.tensor([1.0, 2.0]))
+    tensor(1.5000)
+    """
     if dtype is not None:
         input = input.to(dtype)
     if input.dtype.category < 2:
@@ -100,7 +107,14 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 @export()
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product of all entries, or along one dimension."""
+    """The product of all entries, or along one dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.prod(torch.tensor([2.0, 3.0]))
+    tensor(6.)
+    """
     if dtype is not None:
         input = input.to(dtype)
     elif input.dtype.category < 2:
@@ -198,7 +212,14 @@ _amount("amin", reduction.min)
 
 @export("aminmax")
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest and the largest entry."""
+    """The smallest and the largest entry.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.aminmax(torch.tensor([1.0, 3.0])).max
+    tensor(3.)
+    """
     ends = {"min": input.amin(dim, keepdim), "max": input.amax(dim, keepdim)}
     return results("aminmax", {k: named(v, "AminmaxBackward0", input) for k, v in ends.items()})
 
@@ -241,13 +262,27 @@ std = _spread("std", True)
 
 @export("var_mean", method=False)
 def var_mean(input: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
-    """The variance and the mean."""
+    """The variance and the mean.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.var_mean(torch.tensor([1.0, 3.0]))
+    (tensor(2.), tensor(2.))
+    """
     return _and_mean("VarMeanBackward0", var, input, dim, options)
 
 
 @export("std_mean", method=False)
 def std_mean(input: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean."""
+    """The standard deviation and the mean.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.std_mean(torch.tensor([1.0, 3.0]))
+    (tensor(1.4142), tensor(2.))
+    """
     return _and_mean("StdMeanBackward0", std, input, dim, options)
 
 
@@ -309,7 +344,14 @@ def _softmax(x: Any, axis: Any) -> Any:
 
 @export("log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """The logarithm of `softmax`."""
+    """The logarithm of `softmax`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.log_softmax(torch.zeros(2), 0)
+    tensor([-0.6931, -0.6931])
+    """
     return _log_softmax(input if dtype is None else input.to(dtype), axes(dim, input.value.ndim))  # type: ignore[no-any-return]
 
 
@@ -357,13 +399,27 @@ def vector_norm(x: Any, order: Any, axis: Any, keepdim: bool) -> Any:
 
 @export()
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The sum of all entries up to each one."""
+    """The sum of all entries up to each one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cumsum(torch.tensor([1.0, 2.0, 3.0]), 0)
+    tensor([1., 3., 6.])
+    """
     return _running(reduction.cumsum, input, dim, dtype)
 
 
 @export()
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The product of all entries up to each one."""
+    """The product of all entries up to each one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cumprod(torch.tensor([1.0, 2.0, 3.0]), 0)
+    tensor([1., 2., 6.])
+    """
     return _running(reduction.cumprod, input, dim, dtype)
 
 
@@ -378,7 +434,14 @@ def _running(primitive: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
 
 @export()
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log of the running sum of exp."""
+    """log of the running sum of exp.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.logcumsumexp(torch.zeros(2), 0)
+    tensor([0.0000, 0.6931])
+    """
     return _log_cumulative(input, check_dim(dim, input.value.ndim))  # type: ignore[no-any-return]
 
 
@@ -389,7 +452,14 @@ def _log_cumulative(x: Any, axis: int) -> Any:
 
 @export()
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    """Differences of neighbors."""
+    """Differences of neighbors.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.diff(torch.tensor([1.0, 4.0, 9.0]))
+    tensor([3., 5.])
+    """
     return wrap(np.diff(input.lift(), n, check_dim(dim, input.value.ndim)))
 
 
@@ -398,7 +468,14 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
 
 @export()
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The places that sort a tensor along a dimension."""
+    """The places that sort a tensor along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.argsort(torch.tensor([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
+    """
     axis = check_dim(dim, input.value.ndim)
     if not input.value.ndim:
         return make(np.int64(0))
@@ -427,7 +504,14 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 @export()
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """The k largest (or smallest) entries along a dimension, and their places."""
+    """The k largest (or smallest) entries along a dimension, and their places.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.topk(torch.tensor([3.0, 1.0, 2.0]), 2).values
+    tensor([3., 2.])
+    """
     axis = check_dim(dim, input.value.ndim)
     if input.value.ndim and k > input.value.shape[axis]:
         raise TensorError("selected index k out of range")
@@ -438,7 +522,14 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @export()
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """The k-th smallest entry along a dimension, and its place."""
+    """The k-th smallest entry along a dimension, and its place.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.kthvalue(torch.tensor([3.0, 1.0, 2.0]), 2).values
+    tensor(2.)
+    """
     axis = check_dim(dim, input.value.ndim)
     places = argsort(input, dim).narrow(axis, k - 1, 1)
     return _one("kthvalue", input, axis, places, keepdim)
@@ -454,7 +545,14 @@ def _one(kind: str, input: Tensor, axis: int, places: Tensor, keepdim: bool) -> 
 
 @export()
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The middle entry, the lower of two."""
+    """The middle entry, the lower of two.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.median(torch.tensor([3.0, 1.0, 2.0]))
+    tensor(2.)
+    """
     if dim is None:
         flat = input.reshape(-1)
         middle = flat.kthvalue((flat.numel() + 1) // 2, 0).values
@@ -473,7 +571,14 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """Quantiles along a dimension."""
+    """Quantiles along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.quantile(torch.tensor([1.0, 2.0]), 0.5)
+    tensor(1.5000)
+    """
     level = q.detach().value if isinstance(q, Tensor) else q
     axis = None if dim is None else check_dim(dim, input.value.ndim)
     out = _np.quantile(input.lift(), level, axis=axis, keepdims=keepdim, method=interpolation)
@@ -482,7 +587,14 @@ def quantile(
 
 @export()
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The places of entries that are not zero, as rows, or as one tensor for each dimension."""
+    """The places of entries that are not zero, as rows, or as one tensor for each dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nonzero(torch.tensor([0, 5, 0, 7])).T
+    tensor([[1, 3]])
+    """
     places = np.nonzero(np.atleast_1d(concrete(input.detach().value)))
     if as_tuple:
         return tuple(map(make, places))
@@ -493,7 +605,14 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @export()
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """How many entries are not zero."""
+    """How many entries are not zero.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.count_nonzero(torch.tensor([0, 5, 0, 7]))
+    tensor(2)
+    """
     return sum(input != 0, dim)
 
 
@@ -505,7 +624,14 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct entries in order."""
+    """The distinct entries in order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.unique(torch.tensor([3, 1, 3]))
+    tensor([1, 3])
+    """
     found = _np.unique(
         concrete(input.detach().value),
         return_inverse=return_inverse,
@@ -517,7 +643,14 @@ def unique(
 
 @export()
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number occurs."""
+    """How often each number occurs.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.bincount(torch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
     given = None if weights is None else weights.detach().value
     return make(np.bincount(input.value, given, minlength))
 
@@ -526,7 +659,14 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 def searchsorted(
     sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None
 ) -> Tensor:
-    """Where entries would have to be inserted to keep a sequence in order."""
+    """Where entries would have to be inserted to keep a sequence in order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.searchsorted(torch.tensor([1.0, 3.0]), torch.tensor([2.0]))
+    tensor([1])
+    """
     values = input.detach().value if isinstance(input, Tensor) else input
     chosen = side or ("right" if right else "left")
     return make(_np.searchsorted(sorted_sequence.detach().value, values, chosen))
@@ -535,12 +675,26 @@ def searchsorted(
 @export("nansum")
 @composed("NansumBackward0")
 def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The sum of what is not nan."""
+    """The sum of what is not nan.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nansum(torch.tensor([1.0, float("nan")]))
+    tensor(1.)
+    """
     return np.nansum(x, axis=None if dim is None else axes(dim, x.ndim), keepdims=keepdim)
 
 
 @export("nanmean")
 @composed("DivBackward0")
 def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The mean of what is not nan."""
+    """The mean of what is not nan.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nanmean(torch.tensor([1.0, float("nan")]))
+    tensor(1.)
+    """
     return np.nanmean(x, axis=None if dim is None else axes(dim, x.ndim), keepdims=keepdim)

@@ -83,7 +83,18 @@ def save(obj: Any, f: Any) -> None:
 
 @export(method=False)
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True, **options: Any) -> Any:
-    """Read what `save` wrote."""
+    """Read what `save` wrote.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save([1, 2], file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    [1, 2]
+    """
     with np.load(f, allow_pickle=False) as arrays:
         if _STRUCTURE not in arrays:
             raise TensorValueError("torch.load: this file was not written by functrans' torch.save")

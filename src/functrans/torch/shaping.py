@@ -96,7 +96,14 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 @export(function=False)
 def view(self: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape; also `view(dtype)`."""
+    """The same memory in another shape; also `view(dtype)`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.arange(4).view(2, 2).shape
+    torch.Size([2, 2])
+    """
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         return make(views.memory(self).view(shape[0].numpy))
     wanted = _shape(self, shape)
@@ -112,19 +119,40 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 
 @export(function=False)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same memory in the shape of another tensor."""
+    """The same memory in the shape of another tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.arange(4).view_as(torch.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
     return view(self, *other.shape)
 
 
 @export(function=False)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same entries in the shape of another tensor."""
+    """The same entries in the shape of another tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(4).reshape_as(torch.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
     return reshape(self, *other.shape)
 
 
 @export()
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Some neighboring dimensions as one."""
+    """Some neighboring dimensions as one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.flatten(torch.ones(2, 3)).shape
+    torch.Size([6])
+    """
     shape = tuple(input.value.shape)
     start, end = check_dim(start_dim, len(shape)), check_dim(end_dim, len(shape))
     if start > end:
@@ -138,13 +166,27 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @export()
 def ravel(input: Tensor) -> Tensor:
-    """The same entries in one row."""
+    """The same entries in one row.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ravel(torch.ones(2, 3)).shape
+    torch.Size([6])
+    """
     return reshape(input, -1)
 
 
 @export()
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """One dimension as several."""
+    """One dimension as several.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.unflatten(torch.ones(6), 0, (2, 3)).shape
+    torch.Size([2, 3])
+    """
     shape = tuple(input.value.shape)
     axis = check_dim(dim, len(shape))
     known = math.prod(length for length in sizes if length != -1)
@@ -154,7 +196,14 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @export()
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """The tensor without dimensions of length 1, or without some of them."""
+    """The tensor without dimensions of length 1, or without some of them.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.squeeze(torch.ones(1, 3, 1)).shape
+    torch.Size([3])
+    """
     shape = tuple(input.value.shape)
     if dim is None:
         chosen = set(range(len(shape)))
@@ -167,7 +216,14 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 @export()
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """The tensor with one more dimension, of length 1."""
+    """The tensor with one more dimension, of length 1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.unsqueeze(torch.ones(3), 0).shape
+    torch.Size([1, 3])
+    """
     shape = list(input.value.shape)
     axis = check_dim(dim, len(shape) + 1)
     shape.insert(axis, 1)
@@ -212,7 +268,14 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 @export("transpose", "swapaxes", "swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged."""
+    """Two dimensions exchanged.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.transpose(torch.ones(2, 3, 4), 0, 2).shape
+    torch.Size([4, 3, 2])
+    """
     ndim = input.value.ndim
     a, b = check_dim(dim0, ndim), check_dim(dim1, ndim)
     if not ndim:
@@ -224,7 +287,14 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @export()
 def t(input: Tensor) -> Tensor:
-    """A matrix with rows and columns exchanged."""
+    """A matrix with rows and columns exchanged.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.t(torch.ones(2, 3)).shape
+    torch.Size([3, 2])
+    """
     if input.value.ndim > 2:
         raise TensorError(
             f"t() expects a tensor with <= 2 dimensions, but self is {input.value.ndim}D"
@@ -233,10 +303,26 @@ def t(input: Tensor) -> Tensor:
 
 
 def _T(self: Tensor) -> Tensor:
+    """The dimensions in reverse order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(2, 3).T.shape
+    torch.Size([3, 2])
+    """
     return _permuted(self, tuple(reversed(range(self.value.ndim))), "PermuteBackward0")
 
 
 def _mT(self: Tensor) -> Tensor:
+    """Matrices with rows and columns exchanged.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(4, 2, 3).mT.shape
+    torch.Size([4, 3, 2])
+    """
     if self.value.ndim < 2:
         raise TensorError(
             "tensor.mT is only supported on matrices or batches of matrices. Got "
@@ -246,6 +332,14 @@ def _mT(self: Tensor) -> Tensor:
 
 
 def _H(self: Tensor) -> Tensor:
+    """A matrix transposed and conjugated.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([[1j, 2j]]).H.shape
+    torch.Size([2, 1])
+    """
     if self.value.ndim not in (0, 2):
         raise TensorError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.value.ndim}-D tensor."
@@ -259,7 +353,14 @@ attach(mH=property(lambda self: _mT(self).conj()))
 
 @export("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Some dimensions moved to other places."""
+    """Some dimensions moved to other places.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.movedim(torch.ones(2, 3, 4), 0, 2).shape
+    torch.Size([3, 4, 2])
+    """
     ndim = input.value.ndim
     sources = [check_dim(s, ndim) for s in ([source] if isinstance(source, int) else source)]
     targets = [
@@ -273,7 +374,14 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @export(function=False)
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """Dimensions of length 1 repeated, without copying; -1 keeps a length."""
+    """Dimensions of length 1 repeated, without copying; -1 keeps a length.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([[1.0], [2.0]]).expand(2, 3).shape
+    torch.Size([2, 3])
+    """
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     shape = tuple(self.value.shape)
@@ -306,32 +414,67 @@ def refuse_overlap(view: Any) -> Any:
 
 @export(function=False)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """`expand` to the shape of another tensor."""
+    """`expand` to the shape of another tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1).expand_as(torch.zeros(3))
+    tensor([1., 1., 1.])
+    """
     return expand(self, *other.shape)
 
 
 @export()
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
-    """`expand` to a shape."""
+    """`expand` to a shape.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.broadcast_to(torch.tensor([1.0]), (3,))
+    tensor([1., 1., 1.])
+    """
     return expand(input, *size)
 
 
 @export(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Tensors expanded to one shape."""
+    """Tensors expanded to one shape.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.broadcast_tensors(torch.ones(2, 1), torch.ones(3))[0].shape
+    torch.Size([2, 3])
+    """
     shape = np.broadcast_shapes(*(each.value.shape for each in tensors))
     return tuple(expand(each, *shape) for each in tensors)
 
 
 @export(method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that these broadcast to."""
+    """The shape that these broadcast to.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
     return Size(np.broadcast_shapes(*shapes))
 
 
 @export(function=False)
 def repeat(self: Tensor, *sizes: Any) -> Tensor:
-    """Copies of the tensor side by side along each dimension."""
+    """Copies of the tensor side by side along each dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([1, 2]).repeat(2)
+    tensor([1, 2, 1, 2])
+    """
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     if len(sizes) < self.value.ndim:
@@ -348,14 +491,28 @@ def _with_axes(tensor: Tensor) -> Any:
 
 @export()
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """Copies of the tensor side by side; missing dimensions count as 1."""
+    """Copies of the tensor side by side; missing dimensions count as 1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tile(torch.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
     return named(lower(np.tile(_with_axes(input), dims)), "RepeatBackward0", input)
 
 
 @export()
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Each entry repeated."""
+    """Each entry repeated.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
     count = repeats.value if isinstance(repeats, Tensor) else repeats
     name = "IndexSelectBackward0" if isinstance(repeats, Tensor) else "ViewBackward0"
     return named(wrap(np.repeat(input.lift(), count, axis=dim)), name)
@@ -363,7 +520,14 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
 
 @export("flip")
 def flip(input: Tensor, *dims: Any) -> Tensor:
-    """The entries in reverse order along some dimensions."""
+    """The entries in reverse order along some dimensions.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.flip(torch.tensor([1, 2, 3]), (0,))
+    tensor([3, 2, 1])
+    """
     axes = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
     places = tuple(check_dim(axis, input.value.ndim) for axis in axes)
     return named(lower(np.flip(input.lift(), places)).contiguous(), "FlipBackward0", input)
@@ -372,28 +536,56 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 @export("fliplr")
 @composed("FlipBackward0")
 def fliplr(x: Any) -> Any:
-    """Columns in reverse order."""
+    """Columns in reverse order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.fliplr(torch.tensor([[1, 2]]))
+    tensor([[2, 1]])
+    """
     return np.fliplr(x)
 
 
 @export("flipud")
 @composed("FlipBackward0")
 def flipud(x: Any) -> Any:
-    """Rows in reverse order."""
+    """Rows in reverse order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.flipud(torch.tensor([1, 2]))
+    tensor([2, 1])
+    """
     return np.flipud(x)
 
 
 @export("roll")
 @composed("RollBackward0")
 def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
-    """Entries moved along, and back in at the other end."""
+    """Entries moved along, and back in at the other end.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.roll(torch.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
     return np.roll(x, shifts, dims)
 
 
 @export("rot90")
 @composed("Rot90Backward0")
 def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
-    """A matrix turned by quarters."""
+    """A matrix turned by quarters.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.rot90(torch.tensor([[1, 2]])).shape
+    torch.Size([2, 1])
+    """
     return np.rot90(x, k, tuple(dims))
 
 

@@ -112,7 +112,14 @@ class Tensor:
     # The NumPy face.
 
     def lift(self) -> Any:
-        """What NumPy's functions are called on in place of this tensor."""
+        """What NumPy's functions are called on in place of this tensor.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor([1.0, 2.0]).lift().tolist()
+        [1.0, 2.0]
+        """
         return self.value if self.record is None else tracer(self.value, self.record)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -137,83 +144,240 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
+        """The length of each dimension.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(2, 3).shape
+        torch.Size([2, 3])
+        """
         return Size(self.value.shape)
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length along one dimension."""
+        """The shape, or the length along one dimension.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(2, 3).size(1)
+        3
+        """
         return self.shape if dim is None else self.shape[check_dim(dim, self.value.ndim)]
 
     def dim(self) -> int:
+        """The number of dimensions.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(2, 3).dim()
+        2
+        """
         return self.value.ndim  # type: ignore[no-any-return]
 
     ndimension = dim
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(2, 3).ndim
+        2
+        """
         return self.value.ndim  # type: ignore[no-any-return]
 
     def numel(self) -> int:
+        """The number of entries.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.numel(torch.ones(2, 3))
+        6
+        """
         return self.shape.numel()
 
     nelement = numel
 
     @property
     def dtype(self) -> DType:
+        """The dtype of the entries.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1).dtype
+        torch.float32
+        """
         return dtypes.of_numpy(self.value.dtype)
 
     @property
     def device(self) -> device:
+        """Where the tensor is: on the CPU.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1).device
+        device(type='cpu')
+        """
         return device()
 
     @property
     def layout(self) -> str:
+        """How the entries lie in memory: by strides.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1).layout
+        'torch.strided'
+        """
         return "torch.strided"
 
     is_cuda = is_sparse = is_quantized = is_meta = False
 
     def element_size(self) -> int:
+        """The number of bytes of an entry.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1).element_size()
+        4
+        """
         return self.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
+        """The number of bytes of an entry.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1).itemsize
+        4
+        """
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """The number of bytes of all entries.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(2).nbytes
+        8
+        """
         return self.numel() * self.itemsize
 
     def is_floating_point(self) -> bool:
+        """Whether the entries are real floating point numbers.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.is_floating_point(torch.ones(1))
+        True
+        """
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
+        """Whether the entries are complex numbers.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.is_complex(torch.ones(1))
+        False
+        """
         return self.dtype.is_complex
 
     def is_signed(self) -> bool:
+        """Whether the entries can be negative.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1).is_signed()
+        True
+        """
         return self.dtype.is_signed
 
     def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1).is_inference()
+        False
+        """
         return self.inference
 
     def is_contiguous(self) -> bool:
+        """Whether the entries lie row by row.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(2, 3).T.is_contiguous()
+        False
+        """
         value = concrete(self.value)
         return not isinstance(value, _ndarray) or value.flags.c_contiguous
 
     def stride(self, dim: int | None = None) -> Any:
-        """How many entries lie between neighbors along each dimension."""
+        """How many entries lie between neighbors along each dimension.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(2, 3).stride()
+        (3, 1)
+        """
         value = np.asarray(concrete(self.value))
         strides = tuple(step // value.itemsize for step in value.strides)
         return strides if dim is None else strides[dim]
 
     def storage_offset(self) -> int:
+        """How many entries into its memory the tensor begins.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(4)[2:].storage_offset()
+        2
+        """
         value = np.asarray(concrete(self.value))
         start = changes.owner(value).__array_interface__["data"][0]
         return (value.__array_interface__["data"][0] - start) // value.itemsize  # type: ignore[no-any-return]
 
     def data_ptr(self) -> int:
+        """The address of the first entry.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1).data_ptr() > 0
+        True
+        """
         return views.memory(self).__array_interface__["data"][0]  # type: ignore[no-any-return]
 
     def type(self, dtype: Any = None) -> Any:
-        """The name of the old tensor type, or the tensor in another dtype."""
+        """The name of the old tensor type, or the tensor in another dtype.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor([1.0]).type()
+        'torch.FloatTensor'
+        """
         if dtype is None:
             return f"torch.{self.dtype.legacy}Tensor"
         return self.to(dtype)
@@ -235,6 +399,14 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
+        """Whether gradients are computed for this tensor.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).requires_grad
+        True
+        """
         return self.record is not None or is_differentiated(self.value)
 
     @requires_grad.setter
@@ -242,7 +414,14 @@ class Tensor:
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Make this tensor a leaf that collects gradients, or stop it from doing so."""
+        """Make this tensor a leaf that collects gradients, or stop it from doing so.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor([1.0]).requires_grad_()
+        tensor([1.], requires_grad=True)
+        """
         if isinstance(self.value, Tracer):
             raise TensorError(
                 "You are attempting to call Tensor.requires_grad_() (or perhaps using "
@@ -274,6 +453,14 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
+        """Whether the tensor was not computed from others that require grad.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).is_leaf
+        True
+        """
         return self.record is None or len(self.record) == 1
 
     @property
@@ -294,7 +481,14 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same memory without a record; changes to it are not noticed by autograd."""
+        """The same memory without a record; changes to it are not noticed by autograd.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).data
+        tensor([1.])
+        """
         if isinstance(self.value, Tracer):
             return self.detach()
         # The buffer of an array is memory with an owner, and so with versions, of its own.
@@ -305,14 +499,28 @@ class Tensor:
         self.value = other.value
 
     def detach(self) -> Tensor:
-        """The same memory without a record: no gradient flows through it."""
+        """The same memory without a record: no gradient flows through it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).detach()
+        tensor([1.])
+        """
         if isinstance(self.value, Tracer):
             return make(structure.stop_gradient(self.value))
         views.memory(self)
         return make(self.value)
 
     def detach_(self) -> Tensor:
-        """Forget how this tensor was made."""
+        """Forget how this tensor was made.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> (torch.ones(1, requires_grad=True) * 2).detach_()
+        tensor([2.])
+        """
         if self.origin is not None and self.record is not None:
             raise TensorError(
                 "Can't detach views in-place. Use detach() instead. If you are using "
@@ -326,7 +534,14 @@ class Tensor:
     # Conversions.
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The array behind this tensor; both share their memory."""
+        """The array behind this tensor; both share their memory.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor([1.5, 2.5]).numpy().tolist()
+        [1.5, 2.5]
+        """
         if force:
             return self.detach().numpy()
         if isinstance(self.value, Tracer):
@@ -341,14 +556,28 @@ class Tensor:
         return views.memory(self)  # type: ignore[no-any-return]
 
     def item(self) -> Any:
-        """The only number of this tensor, as a Python number."""
+        """The only number of this tensor, as a Python number.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor(2.5).item()
+        2.5
+        """
         value = concrete(self.value)
         if value.size != 1:
             raise TensorError(f"a Tensor with {value.size} elements cannot be converted to Scalar")
         return value.item()
 
     def tolist(self) -> Any:
-        """The numbers as nested lists."""
+        """The numbers as nested lists.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor([1, 2]).tolist()
+        [1, 2]
+        """
         return concrete(self.value).tolist()
 
     def __bool__(self) -> bool:

@@ -232,11 +232,26 @@ def _backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None:
-    """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from."""
+    """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor(2.0, requires_grad=True).backward() is None
+    True
+    """
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 
 def _get_grad(self: Tensor) -> Any:
+    """The gradient that backward passes added up here, or None.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor(2.0, requires_grad=True).grad is None
+    True
+    """
     computed = self.record is not None and len(self.record) > 1
     if self._grad is None and computed and not self.retains_grad:
         warnings.warn(
@@ -276,7 +291,14 @@ def _del_grad(self: Tensor) -> None:
 
 
 def _retain_grad(self: Tensor) -> None:
-    """Keep the gradient of this tensor in `.grad`, though it is no leaf."""
+    """Keep the gradient of this tensor in `.grad`, though it is no leaf.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1, requires_grad=True).retain_grad() is None
+    True
+    """
     if self.record is None:
         raise TensorError("can't retain_grad on Tensor that has requires_grad=False")
     if len(self.record) > 1 and not self.retains_grad:
@@ -285,14 +307,26 @@ def _retain_grad(self: Tensor) -> None:
 
 
 def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> Handle:
-    """Call hook(grad) when the gradient of this tensor is computed; it may return another."""
+    """Call hook(grad) when the gradient of this tensor is computed; it may return another.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1, requires_grad=True).register_hook(print).remove()
+    """
     if self.record is None:
         raise TensorError("cannot register a hook on a tensor that doesn't require gradient")
     return add_hook(hooks_of(self.record).tensor, hook)
 
 
 def _register_post_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Handle:
-    """Call hook(tensor) after a gradient was added to the `.grad` of this leaf."""
+    """Call hook(tensor) after a gradient was added to the `.grad` of this leaf.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1, requires_grad=True).register_post_accumulate_grad_hook(print).remove()
+    """
     if self.record is None:
         raise TensorError("cannot register a hook on a tensor that doesn't require gradient")
     if len(self.record) > 1:

@@ -13,14 +13,28 @@ from functrans.torch.tensor import Tensor, lower, wrap
 
 
 class UnpackedDualTensor(NamedTuple):
-    """The two parts of a dual tensor."""
+    """The two parts of a dual tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.autograd.forward_ad.unpack_dual(torch.ones(1))
+    UnpackedDualTensor(primal=tensor([1.]), tangent=None)
+    """
 
     primal: Tensor
     tangent: Tensor | None
 
 
 def enter_dual_level() -> int:
-    """Begin a level; see `dual_level`."""
+    """Begin a level; see `dual_level`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> level = torch.autograd.forward_ad.enter_dual_level()
+    >>> torch.autograd.forward_ad.exit_dual_level()
+    """
     if _levels:
         raise TensorError("Nested forward mode AD is not supported at the moment")
     _levels.append(Dual().__enter__())
@@ -28,7 +42,14 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the level."""
+    """End the level.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> level = torch.autograd.forward_ad.enter_dual_level()
+    >>> torch.autograd.forward_ad.exit_dual_level()
+    """
     if not _levels:
         raise TensorError(
             "Trying to exit a forward AD level which was not the last one that was created. This is "
@@ -67,7 +88,15 @@ def _level() -> Dual:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor that carries a tangent."""
+    """A tensor that carries a tangent.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> with torch.autograd.forward_ad.dual_level():
+    ...     torch.autograd.forward_ad.make_dual(torch.ones(1), torch.ones(1)) * 3
+    tensor([3.], tangent=tensor([3.]))
+    """
     dual = _level()
     if tensor.dtype.category < 2:
         raise TensorValueError(
@@ -87,7 +116,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal and the tangent; the tangent is None if there is none."""
+    """The primal and the tangent; the tangent is None if there is none.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.autograd.forward_ad.unpack_dual(torch.ones(1)).tangent is None
+    True
+    """
     value = tensor.value
     if _levels and type(value) is DualTracer and value.interpreter is _levels[-1]:
         tangent = value.tangent

@@ -118,14 +118,64 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
+        """What the operation computes; write it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> class Twice(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        >>> Twice.apply(torch.ones(1))
+        tensor([2.])
+        """
         raise NotImplementedError("You must implement the forward function for custom Function.")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Keep what `backward` needs; write it if `forward` has no context.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> class Twice(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x * 2
+        ...
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         pass
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         return grad_output * 2
+        >>> torch.func.grad(Twice.apply)(torch.tensor(3.0))
+        tensor(2.)
+        """
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of the inputs, by those of the outputs; write it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> class Same(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x.clone()
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         return grad_output * 5
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> Same.apply(x).backward()
+        >>> x.grad
+        tensor([5.])
+        """
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function "
             "to use it with backward mode AD."
@@ -133,7 +183,18 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Run `forward`, and note `backward` for the gradient."""
+        """Run `forward`, and note `backward` for the gradient.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> class Twice(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        >>> Twice.apply(torch.ones(1))
+        tensor([2.])
+        """
         if any(isinstance(arg, Tensor) and isinstance(arg.value, Tracer) for arg in args):
             return _apply_traced(cls, args)
         tracked = [isinstance(arg, Tensor) and arg.record is not None for arg in args]

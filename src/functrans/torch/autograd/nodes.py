@@ -118,19 +118,40 @@ def name_of(record: Any) -> str:
 
 
 class Node:
-    """An operation in the graph, as `tensor.grad_fn` and `next_functions` show it."""
+    """An operation in the graph, as `tensor.grad_fn` and `next_functions` show it.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1, requires_grad=True).exp().grad_fn
+    <ExpBackward0>
+    """
 
     def __init__(self, record: Record) -> None:
         self._record = record
         self.metadata: dict[Any, Any] = {}
 
     def name(self) -> str:
-        """What the operation is called, such as PowBackward0."""
+        """What the operation is called, such as PowBackward0.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).exp().grad_fn.name()
+        'ExpBackward0'
+        """
         return name_of(self._record)
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The operations that the gradient flows to, each with the number of its result."""
+        """The operations that the gradient flows to, each with the number of its result.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).exp().grad_fn.next_functions
+        ((<AccumulateGrad>, 0),)
+        """
         record = self._record
         if record.edges is not None:
             return tuple(map(_edge, record.edges))
@@ -138,14 +159,29 @@ class Node:
 
     @property
     def variable(self) -> Any:
-        """The leaf that an AccumulateGrad belongs to."""
+        """The leaf that an AccumulateGrad belongs to.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> x.exp().grad_fn.next_functions[0][0].variable is x
+        True
+        """
         if len(self._record) > 1:
             raise AttributeError(f"{self.name()} has no variable: it is not a leaf")
         return self._record.tensor()
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The values that the backward pass will use."""
+        """The values that the backward pass will use.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.zeros(1, requires_grad=True).exp().grad_fn.saved_tensors
+        (tensor([1.], grad_fn=<ExpBackward0>),)
+        """
         context: Any = self._record[2] if len(self._record) > 1 else None
         if hasattr(context, "saved_tensors"):  # of a Function
             return context.saved_tensors  # type: ignore[no-any-return]
@@ -169,11 +205,25 @@ class Node:
         raise AttributeError(f"{self.name()!r} object has no attribute {name!r}")
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(grad_inputs, grad_outputs) after the operation; it may return other grad_inputs."""
+        """Call hook(grad_inputs, grad_outputs) after the operation; it may return other grad_inputs.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> node = torch.ones(1, requires_grad=True).exp().grad_fn
+        >>> node.register_hook(lambda inputs, outputs: None).remove()
+        """
         return add_hook(hooks_of(self._record).after, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(grad_outputs) before the operation; it may return others."""
+        """Call hook(grad_outputs) before the operation; it may return others.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> node = torch.ones(1, requires_grad=True).exp().grad_fn
+        >>> node.register_prehook(lambda outputs: None).remove()
+        """
         return add_hook(hooks_of(self._record).before, hook)
 
     def __repr__(self) -> str:
@@ -255,6 +305,14 @@ def _edge(parent: Any) -> tuple[Any, int]:
 
 
 def _grad_fn(self: Tensor) -> Any:
+    """The operation that made this tensor, or None.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> (torch.ones(1, requires_grad=True) * 2).grad_fn.name()
+    'MulBackward0'
+    """
     record = self.record
     return None if record is None or len(record) == 1 else node_of(record)
 

@@ -36,13 +36,41 @@ class LRScheduler:
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
+        """The rates of this epoch.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> torch.optim.lr_scheduler.StepLR(optimizer, 2).get_lr()
+        [1.0]
+        """
         return [self._rate(base, self.last_epoch) for base in self.base_lrs]
 
     def get_last_lr(self) -> list[float]:
+        """The rates of the groups now.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> torch.optim.lr_scheduler.StepLR(optimizer, 2).get_last_lr()
+        [1.0]
+        """
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self) -> None:
-        """Go to the next epoch."""
+        """Go to the next epoch.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+        >>> scheduler.step()
+        >>> optimizer.param_groups[0]["lr"]
+        0.5
+        """
         self.last_epoch += 1
         for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
             group["lr"] = rate
@@ -370,7 +398,18 @@ class SequentialLR:
         self.step()
 
     def step(self) -> None:
-        """Go to the next epoch."""
+        """Go to the next epoch.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> parts = [torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)]
+        >>> scheduler = torch.optim.lr_scheduler.SequentialLR(optimizer, parts, [])
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
+        """
         self.last_epoch += 1
         place = bisect_right(self.milestones, self.last_epoch)
         start = self.milestones[place - 1] if place else 0
@@ -379,7 +418,16 @@ class SequentialLR:
         current.step()
 
     def get_last_lr(self) -> list[float]:
-        """The rates of the groups now."""
+        """The rates of the groups now.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> parts = [torch.optim.lr_scheduler.StepLR(optimizer, 1)]
+        >>> torch.optim.lr_scheduler.SequentialLR(optimizer, parts, []).get_last_lr()
+        [1.0]
+        """
         return [group["lr"] for group in self.optimizer.param_groups]
 
 
@@ -429,7 +477,20 @@ class ReduceLROnPlateau:
         return sign * value < sign * self.best - margin
 
     def step(self, metrics: Any) -> None:
-        """Go to the next epoch, with the measure of this one."""
+        """Go to the next epoch, with the measure of this one.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        ...     optimizer, factor=0.5, patience=0
+        ... )
+        >>> scheduler.step(1.0)
+        >>> scheduler.step(1.0)
+        >>> scheduler.get_last_lr()
+        [0.5]
+        """
         value = float(metrics)
         self.last_epoch += 1
         if self._is_better(value):
@@ -447,5 +508,13 @@ class ReduceLROnPlateau:
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
 
     def get_last_lr(self) -> list[float]:
-        """The rates of the groups now."""
+        """The rates of the groups now.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer).get_last_lr()
+        [1.0]
+        """
         return [group["lr"] for group in self.optimizer.param_groups]

@@ -118,6 +118,13 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Give the parameters new first values.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).reset_parameters()
+        """
         bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:

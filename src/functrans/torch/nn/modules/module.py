@@ -48,6 +48,14 @@ class Module:
         put("_backward_hooks", new_table())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; write it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.ReLU().forward(torch.tensor([-1.0]))
+        tensor([0.])
+        """
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
@@ -125,16 +133,44 @@ class Module:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; None keeps the name free of one."""
+        """Add a parameter; None keeps the name free of one.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Module()
+        >>> model.register_parameter("bias", None)
+        >>> model.bias is None
+        True
+        """
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Add a tensor that is part of the state but not a parameter."""
+        """Add a tensor that is part of the state but not a parameter.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Module()
+        >>> model.register_buffer("scale", torch.ones(1))
+        >>> model.scale
+        tensor([1.])
+        """
         self._buffers[name] = tensor
         if not persistent:
             self._temporary.add(name)
 
     def register_module(self, name: str, module: Any) -> None:
+        """Add a module under a name.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Sequential()
+        >>> model.add_module("act", torch.nn.ReLU())
+        >>> model.act
+        ReLU()
+        """
         self._modules[name] = module
 
     add_module = register_module
@@ -142,7 +178,14 @@ class Module:
     def named_modules(
         self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all inside, with their names."""
+        """This module and all inside, with their names.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> [name for name, _ in torch.nn.Sequential(torch.nn.ReLU()).named_modules()]
+        ['', '0']
+        """
         memo = set() if memo is None else memo
         if remove_duplicate:
             if self in memo:
@@ -155,15 +198,39 @@ class Module:
                 yield from module.named_modules(memo, inner, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
+        """This module and all inside.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> len(list(torch.nn.Sequential(torch.nn.ReLU()).modules()))
+        2
+        """
         for _, module in self.named_modules():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly inside, with their names.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> list(torch.nn.Sequential(torch.nn.ReLU()).named_children())
+        [('0', ReLU())]
+        """
         for name, module in self._modules.items():
             if module is not None:
                 yield name, module
 
     def children(self) -> Iterator[Module]:
+        """The modules directly inside.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> list(torch.nn.Sequential(torch.nn.ReLU()).children())
+        [ReLU()]
+        """
         for _, module in self.named_children():
             yield module
 
@@ -179,22 +246,60 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their names."""
+        """The parameters with their names.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> [name for name, _ in torch.nn.Linear(2, 1).named_parameters()]
+        ['weight', 'bias']
+        """
         return self._named("_parameters", prefix, recurse)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters of this module and all inside.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> [p.shape for p in torch.nn.Linear(2, 1).parameters()]
+        [torch.Size([1, 2]), torch.Size([1])]
+        """
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their names.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> [name for name, _ in torch.nn.BatchNorm1d(2).named_buffers()]
+        ['running_mean', 'running_var', 'num_batches_tracked']
+        """
         return self._named("_buffers", prefix, recurse)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of this module and all inside.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> len(list(torch.nn.BatchNorm1d(2).buffers()))
+        3
+        """
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a path such as "encoder.0"."""
+        """The module at a path such as "encoder.0".
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Sequential(torch.nn.ReLU()).get_submodule("0")
+        ReLU()
+        """
         module = self
         for name in target.split(".") if target else ():
             if name not in module._modules:
@@ -203,7 +308,14 @@ class Module:
         return module
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a path such as "encoder.0.weight"."""
+        """The parameter at a path such as "encoder.0.weight".
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).get_parameter("bias").shape
+        torch.Size([1])
+        """
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if name not in module._parameters:
@@ -211,7 +323,14 @@ class Module:
         return module._parameters[name]  # type: ignore[no-any-return]
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path such as "encoder.1.running_mean"."""
+        """The buffer at a path such as "encoder.1.running_mean".
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.BatchNorm1d(2).get_buffer("running_mean")
+        tensor([0., 0.])
+        """
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if name not in module._buffers:
@@ -221,7 +340,14 @@ class Module:
     # State.
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
-        """All parameters and buffers by name; they share memory with the module."""
+        """All parameters and buffers by name; they share memory with the module.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> list(torch.nn.Linear(2, 1).state_dict())
+        ['weight', 'bias']
+        """
         state: dict[str, Any] = OrderedDict()
         for path, module in self.named_modules(prefix=prefix.rstrip(".")):
             homes = [*module._parameters.items()]
@@ -233,7 +359,15 @@ class Module:
         return state
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        """Copy parameters and buffers from a dict of them."""
+        """Copy parameters and buffers from a dict of them.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Linear(2, 1)
+        >>> model.load_state_dict(torch.nn.Linear(2, 1).state_dict())
+        <All keys matched successfully>
+        """
         own = self.state_dict(keep_vars=True)
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
@@ -266,21 +400,54 @@ class Module:
         return IncompatibleKeys(missing, unexpected)
 
     def train(self, mode: bool = True) -> Self:
-        """Let this module and all inside behave as in training, or not."""
+        """Let this module and all inside behave as in training, or not.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Dropout().eval().train().training
+        True
+        """
         for module in self.modules():
             object.__setattr__(module, "training", bool(mode))
         return self
 
     def eval(self) -> Self:
+        """Let this module and all inside behave as after training.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Dropout().eval().training
+        False
+        """
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Let all parameters collect gradients, or not.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).requires_grad_(False).weight.requires_grad
+        False
+        """
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to zero."""
+        """Forget the gradients of all parameters, or set them to zero.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Linear(2, 1)
+        >>> model(torch.ones(1, 2)).backward()
+        >>> model.zero_grad()
+        >>> model.weight.grad is None
+        True
+        """
         for parameter in self.parameters():
             if parameter._grad is not None:
                 if set_to_none:
@@ -290,14 +457,30 @@ class Module:
                     parameter._grad.zero_()
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call a function on all modules inside, and on this one."""
+        """Call a function on all modules inside, and on this one.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Sequential(torch.nn.ReLU())
+        >>> _ = model.apply(lambda module: print(type(module).__name__))
+        ReLU
+        Sequential
+        """
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def to(self, *args: Any, **options: Any) -> Self:
-        """Convert floating point parameters and buffers to a dtype; the only device is the CPU."""
+        """Convert floating point parameters and buffers to a dtype; the only device is the CPU.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).to(torch.float64).weight.dtype
+        torch.float64
+        """
         wanted, _ = conversion(*args, **options)
         if wanted is not None:
             for module in self.modules():
@@ -310,18 +493,58 @@ class Module:
         return self
 
     def float(self) -> Self:
+        """Convert floating point parameters and buffers to float32.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).double().float().weight.dtype
+        torch.float32
+        """
         return self.to(dtypes.float32)
 
     def double(self) -> Self:
+        """Convert floating point parameters and buffers to float64.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).double().weight.dtype
+        torch.float64
+        """
         return self.to(dtypes.float64)
 
     def half(self) -> Self:
+        """Convert floating point parameters and buffers to float16.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).half().weight.dtype
+        torch.float16
+        """
         return self.to(dtypes.float16)
 
     def cpu(self) -> Self:
+        """The module itself.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.ReLU().cpu()
+        ReLU()
+        """
         return self
 
     def cuda(self, device: Any = None) -> Self:
+        """There is no GPU: an error.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.cuda.is_available()
+        False
+        """
         return self.to("cuda")
 
     # Hooks.
@@ -388,6 +611,14 @@ class Module:
     # Text.
 
     def extra_repr(self) -> str:
+        """The options that are printed; write it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).extra_repr()
+        'in_features=2, out_features=1, bias=True'
+        """
         return ""
 
     def _get_name(self) -> str:

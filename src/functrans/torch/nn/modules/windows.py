@@ -70,6 +70,13 @@ class _Convolution(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Give the parameters new first values.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Conv1d(1, 1, 3).reset_parameters()
+        """
         bound = 1 / math.sqrt(self.weight[0].numel())
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
