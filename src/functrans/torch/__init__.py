@@ -13,6 +13,7 @@ Examples
 tensor(30.)
 """
 
+import sys as _sys
 import warnings as _warnings
 from math import e as e
 from math import inf as inf
@@ -26,6 +27,7 @@ import functrans.surface as _surface
 from functrans.torch import accelerator as accelerator
 from functrans.torch import amp as amp
 from functrans.torch import autograd as autograd
+from functrans.torch import complex_numbers as _complex_numbers
 from functrans.torch import conversions as _conversions
 from functrans.torch import creation as _creation
 from functrans.torch import cuda as cuda
@@ -47,8 +49,10 @@ from functrans.torch import products as _products
 from functrans.torch import profiler as profiler
 from functrans.torch import random as random
 from functrans.torch import reducing as _reducing
+from functrans.torch import selecting as _selecting
 from functrans.torch import serialization as _serialization
 from functrans.torch import shaping as _shaping
+from functrans.torch import sorting as _sorting
 from functrans.torch import special as special
 from functrans.torch import statistics as _statistics
 from functrans.torch import utils as utils
@@ -70,6 +74,7 @@ from functrans.torch.dtypes import get_default_dtype as get_default_dtype
 from functrans.torch.dtypes import iinfo as iinfo
 from functrans.torch.dtypes import promote_types as promote_types
 from functrans.torch.dtypes import set_default_dtype as set_default_dtype
+from functrans.torch.examples import document as _document
 from functrans.torch.func import vmap as vmap
 from functrans.torch.registry import FUNCTIONS as _FUNCTIONS
 from functrans.torch.tensor import Size as Size
@@ -79,6 +84,7 @@ from functrans.torch.tensor import device as device
 # The modules whose functions have put themselves into _FUNCTIONS.
 _PARTS = (
     _surface,
+    _complex_numbers,
     _conversions,
     _creation,
     _diagonals,
@@ -90,8 +96,10 @@ _PARTS = (
     _printing,
     _products,
     _reducing,
+    _selecting,
     _serialization,
     _shaping,
+    _sorting,
     _statistics,
 )
 globals().update(_FUNCTIONS)
@@ -100,6 +108,8 @@ half, float, double = _dtypes.float16, _dtypes.float32, _dtypes.float64
 cfloat, cdouble = _dtypes.complex64, _dtypes.complex128
 short, int, long = _dtypes.int16, _dtypes.int32, _dtypes.int64
 strided = "torch.strided"
+
+_document(_sys.modules[__name__])
 
 # PyTorch divides by zero in silence. The frames that compute are ours, so NumPy's warnings name them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"functrans\.torch\.")

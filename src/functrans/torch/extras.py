@@ -10,8 +10,8 @@ from functrans.core.dispatch import concrete
 from functrans.torch import dtypes
 from functrans.torch.errors import TensorError
 from functrans.torch.joining import tensor_split
-from functrans.torch.reducing import nonzero
 from functrans.torch.registry import FUNCTIONS, attach, composed, export
+from functrans.torch.sorting import nonzero
 from functrans.torch.tape import MODE
 from functrans.torch.tensor import Tensor, make
 
@@ -184,6 +184,19 @@ def isreal(input: Tensor) -> Tensor:
     return (
         input.imag == 0 if input.is_complex() else FUNCTIONS["ones_like"](input, dtype=dtypes.bool_)
     )
+
+
+@export(method=False)
+def is_tensor(obj: Any) -> bool:
+    """Whether something is a tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.is_tensor(1.0)
+    False
+    """
+    return isinstance(obj, Tensor)
 
 
 @export()

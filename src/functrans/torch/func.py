@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from functrans.core import errors, tree
+from functrans.torch.complex_numbers import conj
 from functrans.torch.errors import TensorError, TensorValueError
-from functrans.torch.pointwise import conj
 from functrans.torch.tensor import Tensor
 from functrans.transforms import derivatives, jacobians
 from functrans.transforms.batching import vmap as _vmap

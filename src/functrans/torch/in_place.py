@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer
-from functrans.torch import changes, diagonals, indexing, pointwise, reducing, shaping, views
+from functrans.torch import (
+    changes,
+    diagonals,
+    indexing,
+    pointwise,
+    reducing,
+    selecting,
+    shaping,
+    views,
+)
 from functrans.torch.errors import TensorError
 from functrans.torch.registry import FUNCTIONS, export
 from functrans.torch.tape import MODE
@@ -61,15 +70,16 @@ add sub subtract mul multiply div divide true_divide pow square abs neg negative
 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh sigmoid relu floor ceil round
 trunc frac sign clamp clip clamp_min clamp_max lerp addcmul addcdiv masked_fill masked_scatter remainder
 fmod floor_divide scatter scatter_add index_add index_copy index_fill tril triu erf erfc erfinv logit
-nan_to_num cumsum cumprod maximum minimum logical_not logical_and logical_or logical_xor eq ne lt le gt ge
+nan_to_num cumsum cumprod logical_not logical_and logical_or logical_xor eq ne lt le gt ge
 bitwise_and bitwise_or bitwise_xor bitwise_not float_power digamma lgamma
 """
 _HOME = (
     diagonals,
-    pointwise,
     indexing,
-    shaping,
+    pointwise,
     reducing,
+    selecting,
+    shaping,
 )  # they must be there before their names are read
 for _name in _NAMES.split():
     export(f"{_name}_", function=False)(in_place(FUNCTIONS[_name]))

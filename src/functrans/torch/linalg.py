@@ -378,6 +378,31 @@ def solve_triangular(
     return _triangular(A, B, upper, unitriangular)  # type: ignore[no-any-return]
 
 
+def logdet(A: Tensor) -> Tensor:
+    """The logarithm of the determinant.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.logdet(torch.eye(2))
+    tensor(0.)
+    """
+    return slogdet(A).logabsdet  # type: ignore[no-any-return]
+
+
+@export(method=False)
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of several matrices, in the cheapest order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4)).shape
+    torch.Size([2, 4])
+    """
+    return multi_dot(matrices)
+
+
 _functions: dict[str, Any] = {
     "inverse": inv,
     "det": det,
@@ -385,9 +410,8 @@ _functions: dict[str, Any] = {
     "cholesky": cholesky,
     "pinverse": pinv,
     "matrix_power": matrix_power,
-    "logdet": lambda A: slogdet(A).logabsdet,
+    "logdet": logdet,
     "qr": qr,
 }
 for _name, _function in _functions.items():
     export(_name)(_function)
-FUNCTIONS["chain_matmul"] = lambda *matrices: multi_dot(matrices)

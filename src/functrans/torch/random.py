@@ -17,7 +17,7 @@ from functrans.torch.registry import export
 from functrans.torch.tape import MODE
 from functrans.torch.tensor import Tensor, make
 
-__all__ = ["Generator", "default_generator", "manual_seed"]
+__all__ = ["Generator", "manual_seed"]
 
 
 @export("Generator", method=False)

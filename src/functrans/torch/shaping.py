@@ -347,8 +347,19 @@ def _H(self: Tensor) -> Tensor:
     return transpose(self, 0, 1).conj() if self.is_complex() else transpose(self, 0, 1)
 
 
-attach(T=property(_T), mT=property(_mT), H=property(_H))
-attach(mH=property(lambda self: _mT(self).conj()))
+def _mH(self: Tensor) -> Tensor:
+    """Matrices transposed and conjugated.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([[1j, 2j]]).mH.shape
+    torch.Size([2, 1])
+    """
+    return _mT(self).conj()  # type: ignore[no-any-return]
+
+
+attach(T=property(_T), mT=property(_mT), H=property(_H), mH=property(_mH))
 
 
 @export("movedim", "moveaxis")
@@ -590,6 +601,5 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
 
 
 FUNCTIONS["numel"] = Tensor.numel
-FUNCTIONS["is_tensor"] = lambda obj: isinstance(obj, Tensor)
 FUNCTIONS["is_floating_point"] = Tensor.is_floating_point
 FUNCTIONS["is_complex"] = Tensor.is_complex

@@ -10,8 +10,9 @@ from functrans.core.dispatch import concrete
 from functrans.ops import access, indexing
 from functrans.torch import dtypes
 from functrans.torch.indexing import numpy_key
-from functrans.torch.reducing import along, results, searchsorted
+from functrans.torch.reducing import along, results
 from functrans.torch.registry import composed, export
+from functrans.torch.sorting import searchsorted
 from functrans.torch.tensor import Tensor, check_dim, make, named, wrap
 
 

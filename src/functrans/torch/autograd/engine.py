@@ -113,7 +113,7 @@ def run(
                 pull, saved, parents = _identity, None, [(key - 0.5,)]
             pull = _observed(record, pull, fits, len(parents), captured if key in wanted else None)
         if Watch.profiler is not None and pull is not Share:
-            pull = Watch.profiler.around(name_of(record), pull)
+            pull = Watch.profiler._around(name_of(record), pull)
         copies.append((key, pull, saved, fits, *parents))
     contexts: list[Any] = []
     if not retain:

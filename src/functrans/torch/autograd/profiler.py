@@ -137,8 +137,7 @@ class profile:
         --------
         >>> import functrans.torch as torch
         >>> prof = torch.profiler.profile()
-        >>> prof.start()
-        <functrans.torch.autograd.profiler.profile object at 0x7f5dfb1fc9d0>
+        >>> _ = prof.start()
         >>> prof.stop()
         """
         if self.enabled:
@@ -154,8 +153,7 @@ class profile:
         --------
         >>> import functrans.torch as torch
         >>> prof = torch.profiler.profile()
-        >>> prof.start()
-        <functrans.torch.autograd.profiler.profile object at 0x7f5dfa95e910>
+        >>> _ = prof.start()
         >>> prof.stop()
         """
         if self.enabled:
@@ -194,7 +192,7 @@ class profile:
         average.cpu_time_total += spent / 1e3
         average.self_cpu_time_total += (spent - inside) / 1e3
 
-    def around(self, name: str, pull: Callable[..., Any]) -> Callable[..., Any]:
+    def _around(self, name: str, pull: Callable[..., Any]) -> Callable[..., Any]:
         """A pullback that is measured."""
 
         def measured(g: Any, saved: Any) -> Any:

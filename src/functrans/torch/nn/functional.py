@@ -316,7 +316,7 @@ def rms_norm(
     --------
     >>> import functrans.torch as torch
     >>> torch.nn.functional.rms_norm(torch.tensor([2.0, -2.0]), (2,), eps=0.0)
-    tensor([ 1.0000, -1.0000])
+    tensor([ 1., -1.])
     """
     count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
     small = dtypes.finfo(input.dtype).eps if eps is None else eps

@@ -323,7 +323,7 @@ def hinge_embedding_loss(
     >>> torch.nn.functional.hinge_embedding_loss(torch.ones(2), torch.tensor([1.0, -1.0]))
     tensor(0.5000)
     """
-    from functrans.torch.pointwise import where
+    from functrans.torch.selecting import where
 
     loss = where(target == 1, input, (margin - input).clamp_min(0))
     return _reduced(loss, reduction, "MeanBackward0")
@@ -408,10 +408,10 @@ def cosine_embedding_loss(
     >>> import functrans.torch as torch
     >>> x = torch.ones(1, 2)
     >>> torch.nn.functional.cosine_embedding_loss(x, -x, torch.tensor([1.0]))
-    tensor(2.0000)
+    tensor(2.)
     """
     from functrans.torch.nn.functional import cosine_similarity
-    from functrans.torch.pointwise import where
+    from functrans.torch.selecting import where
 
     cosine = cosine_similarity(input1, input2, -1)
     loss = where(target == 1, 1 - cosine, (cosine - margin).clamp_min(0))

@@ -191,11 +191,11 @@ class RMSprop(Optimizer):
     --------
     >>> import functrans.torch as torch
     >>> x = torch.tensor([1.0], requires_grad=True)
-    >>> optimizer = torch.optim.RMSprop([x], lr=0.1)
+    >>> optimizer = torch.optim.RMSprop([x], lr=0.05)
     >>> (x**2).sum().backward()
     >>> optimizer.step()
     >>> x
-    tensor([0.0000], requires_grad=True)
+    tensor([0.5000], requires_grad=True)
     """
 
     def __init__(

@@ -248,7 +248,7 @@ class CosineEmbeddingLoss(_Loss):
     >>> import functrans.torch as torch
     >>> x = torch.ones(1, 2)
     >>> torch.nn.CosineEmbeddingLoss()(x, -x, torch.tensor([1.0]))
-    tensor(2.0000)
+    tensor(2.)
     """
 
     function = staticmethod(F.cosine_embedding_loss)

@@ -8,16 +8,17 @@ from typing import Any, Self, TypeVar
 
 from functrans.torch import dtypes
 from functrans.torch.autograd.modes import no_grad
-from functrans.torch.autograd.nodes import Handle, add_hook, new_table
+from functrans.torch.autograd.nodes import new_table
 from functrans.torch.conversions import conversion
 from functrans.torch.errors import TensorError, TensorTypeError
+from functrans.torch.nn.modules.hooks import BackwardWatcher, Hooked, WithKwargs
 from functrans.torch.nn.parameter import Parameter
 from functrans.torch.tensor import Tensor
 
 _M = TypeVar("_M", bound="Module")
 
 
-class Module:
+class Module(Hooked):
     """A part of a model: subclass it, and write `forward`.
 
     Examples
@@ -64,7 +65,7 @@ class Module:
         if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
             return self.forward(*args, **kwargs)
         for hook in list(self._forward_pre_hooks.values()):
-            if isinstance(hook, _WithKwargs):
+            if isinstance(hook, WithKwargs):
                 changed = hook.hook(self, args, kwargs)
                 if changed is not None:
                     args, kwargs = changed
@@ -72,12 +73,12 @@ class Module:
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        watcher = _BackwardWatcher(self) if self._backward_hooks else None
+        watcher = BackwardWatcher(self) if self._backward_hooks else None
         if watcher is not None:
             args = watcher.inputs(args)
         out = self.forward(*args, **kwargs)
         for hook in list(self._forward_hooks.values()):
-            if isinstance(hook, _WithKwargs):
+            if isinstance(hook, WithKwargs):
                 changed = hook.hook(self, args, kwargs, out)
             else:
                 changed = hook(self, args, out)
@@ -547,67 +548,6 @@ class Module:
         """
         return self.to("cuda")
 
-    # Hooks.
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> Handle:
-        """Call hook(module, args) before `forward`; it may return other arguments.
-
-        Examples
-        --------
-        >>> import functrans.torch as torch
-        >>> layer = torch.nn.ReLU()
-        >>> _ = layer.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
-        >>> layer(torch.zeros(1))
-        tensor([1.])
-        """
-        wrapped = _WithKwargs(hook) if with_kwargs else hook
-        return add_hook(self._forward_pre_hooks, wrapped, prepend)
-
-    def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> Handle:
-        """Call hook(module, args, output) after `forward`; it may return another output.
-
-        Examples
-        --------
-        >>> import functrans.torch as torch
-        >>> layer = torch.nn.ReLU()
-        >>> _ = layer.register_forward_hook(lambda module, args, output: print(output.shape))
-        >>> _ = layer(torch.zeros(2))
-        torch.Size([2])
-        """
-        wrapped = _WithKwargs(hook) if with_kwargs else hook
-        return add_hook(self._forward_hooks, wrapped, prepend)
-
-    def register_full_backward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(module, grad_input, grad_output) when the gradient of the input is known.
-
-        Examples
-        --------
-        >>> import functrans.torch as torch
-        >>> layer = torch.nn.Tanh()
-        >>> _ = layer.register_full_backward_hook(lambda module, into, out: print(into, out))
-        >>> layer(torch.zeros(1, requires_grad=True)).backward()
-        (tensor([1.]),) (tensor([1.]),)
-        """
-        return add_hook(self._backward_hooks, hook)
-
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(module, grad_output) before; it may return another gradient of the output.
-
-        Examples
-        --------
-        >>> import functrans.torch as torch
-        >>> layer, x = torch.nn.Tanh(), torch.zeros(1, requires_grad=True)
-        >>> _ = layer.register_full_backward_pre_hook(lambda module, out: (out[0] * 5,))
-        >>> layer(x).backward()
-        >>> x.grad
-        tensor([5.])
-        """
-        return add_hook(self._backward_hooks, _Before(hook))
-
     # Text.
 
     def extra_repr(self) -> str:
@@ -640,17 +580,6 @@ class Module:
         return head + "\n  " + "\n  ".join(lines + children) + "\n)"
 
 
-class _WithKwargs:
-    """A hook that is called with keyword arguments, too."""
-
-    def __init__(self, hook: Callable[..., Any]) -> None:
-        self.hook = hook
-
-
-class _Before(_WithKwargs):
-    """A hook that is called with the gradients of outputs, before they flow into the module."""
-
-
 class IncompatibleKeys(tuple[list[str], list[str]]):
     """The names that `load_state_dict` did not find, and those that it did not expect."""
 
@@ -669,59 +598,3 @@ class IncompatibleKeys(tuple[list[str], list[str]]):
         if not self[0] and not self[1]:
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
-
-
-class _BackwardWatcher:
-    """Collects the gradients of a module's outputs and inputs in one pass, for its hooks."""
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.grad_outputs: list[Any] = []
-        self.grad_inputs: list[Any] = []
-        self.waiting = 0
-
-    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        watched = []
-        for arg in args:
-            if isinstance(arg, Tensor) and arg.record is not None:
-                place = len(self.grad_inputs)
-                arg = arg.view_as(arg)
-                arg.register_hook(lambda g, place=place: self._input(place, g))
-                self.waiting += 1
-            self.grad_inputs.append(None)
-            watched.append(arg)
-        return tuple(watched)
-
-    def _input(self, place: int, gradient: Tensor) -> Any:
-        self.grad_inputs[place] = gradient
-        self.waiting -= 1
-        return self._run(place) if not self.waiting else None
-
-    def _run(self, place: int) -> Any:
-        replaced = None
-        for hook in list(self.module._backward_hooks.values()):
-            if isinstance(hook, _Before):
-                continue
-            found = hook(self.module, tuple(self.grad_inputs), tuple(self.grad_outputs))
-            replaced = found if found is not None else replaced
-        return None if replaced is None else replaced[place]
-
-    def outputs(self, out: Any) -> Any:
-        results = out if isinstance(out, tuple) else (out,)
-        self.grad_outputs = [None] * len(results)
-        for place, each in enumerate(results):
-            if isinstance(each, Tensor) and each.record is not None:
-                each.register_hook(lambda g, place=place: self._output(place, g))
-        return out
-
-    def _output(self, place: int, gradient: Tensor) -> Any:
-        self.grad_outputs[place] = gradient
-        for hook in list(self.module._backward_hooks.values()):
-            if isinstance(hook, _Before):
-                found = hook.hook(self.module, tuple(self.grad_outputs))
-                if found is not None:
-                    given = found if isinstance(found, tuple) else (found,)
-                    self.grad_outputs[place] = given[place]
-        if not self.waiting:  # no input asks for a gradient
-            self._run(0)
-        return self.grad_outputs[place]

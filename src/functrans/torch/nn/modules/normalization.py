@@ -65,7 +65,7 @@ class RMSNorm(Module):
     --------
     >>> import functrans.torch as torch
     >>> torch.nn.RMSNorm(2, eps=0.0)(torch.tensor([[2.0, -2.0]])).detach()
-    tensor([[ 1.0000, -1.0000]])
+    tensor([[ 1., -1.]])
     """
 
     def __init__(
