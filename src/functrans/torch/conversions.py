@@ -39,7 +39,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     >>> torch.tensor([1.5]).type_as(torch.tensor([1]))
     tensor([1])
     """
-    return self.to(other.dtype)
+    return to(self, other.dtype)
 
 
 @export(function=False)

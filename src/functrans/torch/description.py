@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,11 @@ class Described:
 
     value: Any
     inference: bool
+
+    if TYPE_CHECKING:
+
+        def item(self) -> Any: ...
+        def to(self, *args: Any) -> Any: ...
 
     @property
     def shape(self) -> Size:

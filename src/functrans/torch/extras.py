@@ -103,7 +103,7 @@ def adjoint(input: Tensor) -> Tensor:
     >>> torch.adjoint(torch.tensor([[1j, 2j]])).shape
     torch.Size([2, 1])
     """
-    return input.mH if input.is_complex() else input.mT
+    return input.mH if input.is_complex() else input.mT  # type: ignore[no-any-return]
 
 
 # Searching.
@@ -181,9 +181,9 @@ def isreal(input: Tensor) -> Tensor:
     >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
     tensor([ True, False])
     """
-    return (
-        input.imag == 0 if input.is_complex() else FUNCTIONS["ones_like"](input, dtype=dtypes.bool_)
-    )
+    if input.is_complex():
+        return input.imag == 0  # type: ignore[no-any-return]
+    return FUNCTIONS["ones_like"](input, dtype=dtypes.bool_)  # type: ignore[no-any-return]
 
 
 @export(method=False)

@@ -164,7 +164,8 @@ def _traced_text(value: Tracer) -> str:
         head = "GradTrackingTensor(lvl={}, value=\n"
     else:
         return f"tensor({value!r})"
-    depth, inner = 0, value
+    depth = 0
+    inner: Any = value
     while isinstance(inner, Tracer):
         depth, inner = depth + 1, getattr(inner, "value", None)
     text = tensor_text(lower(value.value))

@@ -285,10 +285,12 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-@composed("HardsigmoidBackward0")
-def _hardsigmoid(x: Any) -> Any:
+def _ramp(x: Any) -> Any:
     kind = dtype_of(x).type
     return np.clip(x + 3, kind(0), kind(6)) / 6
+
+
+_hardsigmoid = composed("HardsigmoidBackward0")(_ramp)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -305,7 +307,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 @composed("HardswishBackward0")
 def _hardswish(x: Any) -> Any:
-    return x * _hardsigmoid.__wrapped__(x)
+    return x * _ramp(x)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:

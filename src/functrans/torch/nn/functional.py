@@ -246,7 +246,7 @@ def embedding_bag(
         rows, starts = embedding(input, weight), offsets.tolist()
         ends = [*starts[1:], input.shape[0]]
         bags = [rows[a:b] for a, b in zip(starts, ends, strict=True)]
-    summed = {
+    summed: Any = {
         "sum": lambda bag: bag.sum(0),
         "mean": lambda bag: bag.sum(0) / max(bag.shape[0], 1),
         "max": lambda bag: bag.amax(0) if bag.shape[0] else bag.sum(0),

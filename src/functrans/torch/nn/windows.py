@@ -329,7 +329,7 @@ def _mean_pooling(name: str, count: int) -> Any:
     ) -> Tensor:
         window = _window(count, kernel_size, stride, padding)
         out = _average(input, *window, ceil_mode, count_include_pad, divisor_override)
-        return named(out, "SqueezeBackward1", input) if count == 1 else out  # type: ignore[no-any-return]
+        return named(out, "SqueezeBackward1", input) if count == 1 else out
 
     pool.__name__ = name
     pool.__doc__ = f"""The mean of each window of {_SUBJECTS[count]}.

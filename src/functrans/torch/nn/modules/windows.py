@@ -59,7 +59,7 @@ class _Convolution(Module):
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size = as_tuple(kernel_size, self.count)
         self.stride, self.dilation = as_tuple(stride, self.count), as_tuple(dilation, self.count)
-        self.padding = padding if isinstance(padding, str) else as_tuple(padding, self.count)
+        self.padding: Any = padding if isinstance(padding, str) else as_tuple(padding, self.count)
         self.groups, self.padding_mode = groups, padding_mode
         first, second = (
             (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
