@@ -8,11 +8,13 @@ import warnings
 
 import numpy as np
 import pytest
-
-import functrans.torch as ours
 from peer import pytorch
 
+import functrans.torch as ours
+
 theirs = pytorch()
+pytestmark = pytest.mark.peers
+
 
 # Statements whose value is printed if they are expressions; errors are printed by their kind.
 PROGRAMS = {
@@ -32,7 +34,7 @@ F = torch.nn.functional
 """,
     "what an operation leads to": """
 def names(node):
-    return [None if each is None else each.name() for each, _ in node.next_functions]
+    return [type(each).__name__ for each, _ in node.next_functions]
 x = torch.arange(6.0).reshape(2, 3).requires_grad_()
 linear = torch.nn.Linear(3, 2)
 out = linear(x)
@@ -158,7 +160,6 @@ torch.func.vmap(lambda x: torch.func.jvp(Mapped.apply, (x,), (x,)))(z)
 z = torch.tensor([1 + 2j, 3 - 1j])
 torch.func.grad(lambda z: (z * z.conj()).real.sum())(z)
 torch.func.grad(lambda z: z.abs().sum())(torch.tensor([3 + 4j]))
-torch.func.grad_and_value(lambda z: z.real.pow(2).sum())(z)
 torch.func.vjp(lambda z: z**2, z)[1](torch.tensor([1j, 1.0 + 0j]))
 torch.func.jvp(lambda z: z**2, (z,), (z,))
 torch.func.vmap(torch.func.grad(lambda z: z.abs()))(torch.tensor([3 + 4j, 1j]))
@@ -236,6 +237,8 @@ model.get_buffer("nothing")
 _ = model.register_forward_hook(lambda m, a, k, o: print(a, k), with_kwargs=True)
 model(input=torch.ones(1, 2))
 x = torch.zeros(1, 2, requires_grad=True)
+model = torch.nn.Linear(2, 1)
+_ = model.load_state_dict({"weight": torch.ones(1, 2), "bias": torch.ones(1)})
 _ = model.register_full_backward_pre_hook(lambda m, g: (g[0] * 5,))
 model(x).sum().backward()
 x.grad

@@ -11,7 +11,7 @@ from functrans.torch.errors import LinAlgError, TensorError
 from functrans.torch.products import cross as cross
 from functrans.torch.reducing import axes, results
 from functrans.torch.reducing import vector_norm as _vector_norm
-from functrans.torch.registry import FUNCTIONS, composed, export
+from functrans.torch.registry import composed, export
 from functrans.torch.tensor import Tensor, lower, named, wrap
 
 _linalg: Any = np.linalg  # its types know no tracers

@@ -15,7 +15,7 @@ import numpy as np
 from functrans.core import tree
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.tracer import ArrayTracer
-from functrans.interpreters.tape import next_key
+from functrans.interpreters.tape import Share, next_key
 from functrans.ops import structure
 from functrans.torch import changes, dtypes, views
 from functrans.torch.description import Described
@@ -453,6 +453,8 @@ def named(tensor: Tensor, name: str, *operands: Any) -> Tensor:
     """
     record = tensor.record
     if record is not None and len(record) > 1:
+        if record[1] is Share:  # one of several results: the operation is what PyTorch shows
+            record = record[4]
         record.name = name
         if operands:
             record.edges = tuple(_edges(operands))

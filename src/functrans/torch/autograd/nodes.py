@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -272,13 +273,19 @@ def as_saved(value: Any, record: Any) -> Tensor:
     return leaf if leaf is not None and leaf.value is value else make(value, record)
 
 
+@functools.cache
+def _kind(name: str) -> type[Node]:
+    """The class of all nodes of one name, as PyTorch has one for each."""
+    return type(name, (Node,), {})
+
+
 def node_of(record: Any) -> Any:
     """The object that stands for a record, the same one while anyone holds it."""
     if len(record) > 1 and record[1] is Share:
         record = record[4]  # one of several results: the operation is what PyTorch shows
     known = record.node() if record.node is not None else None
     if known is None:
-        known = Node(record)
+        known = _kind(name_of(record))(record)
         record.node = weakref.ref(known)
     return known
 

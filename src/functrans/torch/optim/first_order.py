@@ -13,6 +13,7 @@ from functrans.torch.optim.optimizer import Optimizer, checked
 # In PyTorch these options choose an implementation. Here there is one, so they are kept and shown only.
 _FOREACH: dict[str, Any] = {"foreach": None, "differentiable": False}
 _FUSED: dict[str, Any] = {**_FOREACH, "fused": None}
+_CAPTURED: dict[str, Any] = {"foreach": None, "capturable": False, **_FUSED}
 
 
 def _chosen(known: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +122,7 @@ class Adam(Optimizer):
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
             "maximize": maximize,
-            **_chosen({**_FUSED, "capturable": False}, options),
+            **_chosen(_CAPTURED, options),
             "decoupled_weight_decay": self.decoupled,
         }
         super().__init__(params, defaults)
