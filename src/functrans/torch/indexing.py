@@ -276,7 +276,7 @@ def scatter(
         part = part * indexing.index(input.lift(), *places, template=_template(len(places)))
     out = indexing.update(input.lift(), part, *places, template=_template(len(places)))
     name = "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1"
-    return named(lower(out), name, input, src)
+    return named(lower(out), name, input, *(() if src is None else (src,)))
 
 
 @export()

@@ -449,7 +449,8 @@ def leaf_record(tensor: Tensor) -> Record:
 def named(tensor: Tensor, name: str, *operands: Any) -> Tensor:
     """Say what the `grad_fn` of a result is called, and what went into it; returns the result.
 
-    The operands are those of the whole operation, if it is composed of several.
+    The operands are those of the whole operation, if it is composed of several; one that is None was
+    not given, and is counted as PyTorch does.
     """
     record = tensor.record
     if record is not None and len(record) > 1:
@@ -457,17 +458,21 @@ def named(tensor: Tensor, name: str, *operands: Any) -> Tensor:
             record = record[4]
         record.name = name
         if operands:
-            record.edges = tuple(_edges(operands))
+            edges: list[Any] = []
+            for operand in operands:
+                edges.append(None) if operand is None else _add_edges(operand, edges)
+            record.edges = tuple(edges)
     return tensor
 
 
-def _edges(operands: Any) -> Iterator[Any]:
-    """The records of the tensors among these that a gradient can flow to, or None."""
-    for each in operands:
-        if isinstance(each, (tuple, list)):
-            yield from _edges(each)
-        elif isinstance(each, Tensor) and each.dtype.category > 1:
-            yield each.record
+def _add_edges(operand: Any, edges: list[Any]) -> None:
+    """Add the records of the tensors here that a gradient can flow to; None if it does not."""
+    if isinstance(operand, Tensor):
+        if operand.value.dtype.kind in "fc":
+            edges.append(operand.record)
+    elif isinstance(operand, (tuple, list)):
+        for each in operand:
+            _add_edges(each, edges)
 
 
 def is_differentiated(value: Any) -> bool:
