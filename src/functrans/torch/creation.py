@@ -401,3 +401,28 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
     tensor(1.+2.j)
     """
     return real + 1j * imag
+
+
+def _legacy(dtype: dtypes.dtype) -> None:
+    """The old constructors: numbers in one dtype, or lengths."""
+    name = f"{dtype.legacy}Tensor"
+
+    def function(*data: Any) -> Tensor:
+        if data and isinstance(data[0], (int, np.integer)) and not isinstance(data[0], bool):
+            return empty(*data, dtype=dtype)  # type: ignore[no-any-return]
+        return tensor(data[0] if data else [], dtype=dtype)
+
+    function.__doc__ = f"""A tensor of {dtype} with these numbers, or of these lengths.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.{name}([1, 0]).dtype
+    {dtype}
+    """
+    export(name, method=False)(function)
+
+
+for _dtype in dtypes.ALL:
+    if not _dtype.is_complex:
+        _legacy(_dtype)

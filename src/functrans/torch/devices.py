@@ -31,6 +31,13 @@ class Size(tuple[int, ...]):
             total *= length
         return total
 
+    def __add__(self, other: Any) -> Size:
+        return Size(super().__add__(tuple(other)))
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return Size(found) if isinstance(index, slice) else found
+
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 

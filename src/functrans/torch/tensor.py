@@ -371,7 +371,7 @@ class Tensor(Described):
 
     def __format__(self, spec: str) -> str:
         if not self.value.shape and not isinstance(self.value, Tracer):
-            return format(self.item(), spec) if spec else repr(self)
+            return format(self.item(), spec)
         return format(repr(self), spec)
 
     def __repr__(self) -> str:
