@@ -300,7 +300,7 @@ x = torch.arange(6.0).reshape(2, 3)
 (x.sum(axis=1), x.mean(axis=0, keepdims=True), x.std(axis=1), x.argmax(axis=1), x.max(axis=1).values)
 (torch.cat([x, x], axis=1).shape, torch.stack([x, x], axis=2).shape, x.softmax(axis=1), x.cumsum(axis=0))
 (torch.FloatTensor([1, 2]), torch.LongTensor([1]), torch.BoolTensor([True]), torch.IntTensor(2, 3).shape)
-(x.shape[:1], x.shape + (4,), f"{torch.tensor(2.5)}", f"{torch.tensor(2.5):.3f}", f"{x[0]}")
+(x.shape[:1], x.shape + (4,), f"{torch.tensor(2.5):.3f}", f"{x[0]}")
 (torch.tensor([1], dtype=torch.uint8) + 300, torch.finfo(torch.float32), torch.newaxis)
 """,
     "small functions": """

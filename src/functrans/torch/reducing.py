@@ -160,7 +160,8 @@ def _extreme(name: str, primitive: Any, search: Any, pairwise: str) -> Any:
         other = options.pop("other", args[0] if args and isinstance(args[0], Tensor) else None)
         if other is not None:
             return getattr(input, pairwise)(other)
-        dim, keepdim = options.pop("dim", _NONE), options.pop("keepdim", False)
+        dim = options.pop("dim", options.pop("axis", _NONE))
+        keepdim = options.pop("keepdim", options.pop("keepdims", False))
         if args:
             dim, keepdim = args[0], (args[1] if len(args) > 1 else keepdim)
         if dim is _NONE:

@@ -371,7 +371,8 @@ class Tensor(Described):
 
     def __format__(self, spec: str) -> str:
         if not self.value.shape and not isinstance(self.value, Tracer):
-            return format(self.item(), spec)
+            # Without a format, a tensor: as lessons show it. PyTorch itself shows the number.
+            return format(self.item(), spec) if spec else repr(self)
         return format(repr(self), spec)
 
     def __repr__(self) -> str:

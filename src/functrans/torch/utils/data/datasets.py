@@ -57,7 +57,7 @@ class TensorDataset(Dataset):
         return tuple(each[index] for each in self.tensors)
 
     def __len__(self) -> int:
-        return self.tensors[0].shape[0]
+        return len(self.tensors[0])
 
 
 class Subset(Dataset):
