@@ -56,6 +56,7 @@ from functrans.torch import shaping as _shaping
 from functrans.torch import sorting as _sorting
 from functrans.torch import special as special
 from functrans.torch import statistics as _statistics
+from functrans.torch import turning as _turning
 from functrans.torch import utils as utils
 from functrans.torch import viz as viz
 from functrans.torch.amp import autocast as autocast
@@ -102,6 +103,7 @@ _PARTS = (
     _shaping,
     _sorting,
     _statistics,
+    _turning,
 )
 globals().update(_FUNCTIONS)
 globals().update({each.name: each for each in _dtypes.ALL})

@@ -11,7 +11,7 @@ from functrans.core.dispatch import Tracer
 from functrans.ops import structure
 from functrans.torch import dtypes, views
 from functrans.torch.errors import TensorError
-from functrans.torch.registry import FUNCTIONS, attach, composed, export
+from functrans.torch.registry import FUNCTIONS, attach, export
 from functrans.torch.tape import MODE, lowered, record_call
 from functrans.torch.tensor import Size, Tensor, check_dim, lower, make, named, wrap
 
@@ -527,77 +527,6 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
     count = repeats.value if isinstance(repeats, Tensor) else repeats
     name = "IndexSelectBackward0" if isinstance(repeats, Tensor) else "ViewBackward0"
     return named(wrap(np.repeat(input.lift(), count, axis=dim)), name)
-
-
-@export("flip")
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """The entries in reverse order along some dimensions.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.flip(torch.tensor([1, 2, 3]), (0,))
-    tensor([3, 2, 1])
-    """
-    axes = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    places = tuple(check_dim(axis, input.value.ndim) for axis in axes)
-    return named(lower(np.flip(input.lift(), places)).contiguous(), "FlipBackward0", input)
-
-
-@export("fliplr")
-@composed("FlipBackward0")
-def fliplr(x: Any) -> Any:
-    """Columns in reverse order.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.fliplr(torch.tensor([[1, 2]]))
-    tensor([[2, 1]])
-    """
-    return np.fliplr(x)
-
-
-@export("flipud")
-@composed("FlipBackward0")
-def flipud(x: Any) -> Any:
-    """Rows in reverse order.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.flipud(torch.tensor([1, 2]))
-    tensor([2, 1])
-    """
-    return np.flipud(x)
-
-
-@export("roll")
-@composed("RollBackward0")
-def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
-    """Entries moved along, and back in at the other end.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.roll(torch.tensor([1, 2, 3]), 1)
-    tensor([3, 1, 2])
-    """
-    return np.roll(x, shifts, dims)
-
-
-@export("rot90")
-@composed("Rot90Backward0")
-def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
-    """A matrix turned by quarters.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.rot90(torch.tensor([[1, 2]])).shape
-    torch.Size([2, 1])
-    """
-    return np.rot90(x, k, tuple(dims))
 
 
 FUNCTIONS["numel"] = Tensor.numel
