@@ -147,8 +147,9 @@ def test_functional_calls_and_ensembles():
     for name, parameter in model.named_parameters():
         close(found[name], parameter.grad.numpy(), 1e-5)
     assert model[0].weight.grad is not None  # the module has its own parameters again
-    with pytest.raises(KeyError):
-        functional_call(model, {"nothing": x}, (x,))
+    close(functional_call(model, {"nothing": x}, (x,)), model(x).detach().numpy())
+    with pytest.raises(RuntimeError, match=r"unexpected keys \['nothing'\]"):
+        functional_call(model, {"nothing": x}, (x,), strict=True)
 
     models = [torch.nn.Linear(3, 2) for _ in range(4)]
     stacked, buffers = stack_module_state(models)

@@ -13,6 +13,7 @@ Examples
 tensor(30.)
 """
 
+import sys as _sys
 import warnings as _warnings
 from math import e as e
 from math import inf as inf
@@ -23,15 +24,23 @@ from typing import Any as _Any
 
 # NumPy's functions on the faces of tensors are answered by the surface.
 import functrans.surface as _surface
+from functrans import __version__ as _version
+from functrans.torch import accelerator as accelerator
 from functrans.torch import amp as amp
 from functrans.torch import autograd as autograd
+from functrans.torch import complex_numbers as _complex_numbers
+from functrans.torch import conversions as _conversions
 from functrans.torch import creation as _creation
+from functrans.torch import cuda as cuda
+from functrans.torch import diagonals as _diagonals
 from functrans.torch import dtypes as _dtypes
 from functrans.torch import errors as errors
+from functrans.torch import extras as _extras
 from functrans.torch import fft as fft
 from functrans.torch import func as func
 from functrans.torch import in_place as _in_place
 from functrans.torch import indexing as _indexing
+from functrans.torch import joining as _joining
 from functrans.torch import linalg as linalg
 from functrans.torch import nn as nn
 from functrans.torch import optim as optim
@@ -41,10 +50,13 @@ from functrans.torch import products as _products
 from functrans.torch import profiler as profiler
 from functrans.torch import random as random
 from functrans.torch import reducing as _reducing
+from functrans.torch import selecting as _selecting
 from functrans.torch import serialization as _serialization
 from functrans.torch import shaping as _shaping
+from functrans.torch import sorting as _sorting
 from functrans.torch import special as special
 from functrans.torch import statistics as _statistics
+from functrans.torch import turning as _turning
 from functrans.torch import utils as utils
 from functrans.torch import viz as viz
 from functrans.torch.amp import autocast as autocast
@@ -64,6 +76,7 @@ from functrans.torch.dtypes import get_default_dtype as get_default_dtype
 from functrans.torch.dtypes import iinfo as iinfo
 from functrans.torch.dtypes import promote_types as promote_types
 from functrans.torch.dtypes import set_default_dtype as set_default_dtype
+from functrans.torch.examples import document as _document
 from functrans.torch.func import vmap as vmap
 from functrans.torch.registry import FUNCTIONS as _FUNCTIONS
 from functrans.torch.tensor import Size as Size
@@ -73,16 +86,24 @@ from functrans.torch.tensor import device as device
 # The modules whose functions have put themselves into _FUNCTIONS.
 _PARTS = (
     _surface,
+    _complex_numbers,
+    _conversions,
     _creation,
+    _diagonals,
+    _extras,
     _in_place,
     _indexing,
+    _joining,
     _pointwise,
     _printing,
     _products,
     _reducing,
+    _selecting,
     _serialization,
     _shaping,
+    _sorting,
     _statistics,
+    _turning,
 )
 globals().update(_FUNCTIONS)
 globals().update({each.name: each for each in _dtypes.ALL})
@@ -90,6 +111,10 @@ half, float, double = _dtypes.float16, _dtypes.float32, _dtypes.float64
 cfloat, cdouble = _dtypes.complex64, _dtypes.complex128
 short, int, long = _dtypes.int16, _dtypes.int32, _dtypes.int64
 strided = "torch.strided"
+newaxis = None
+__version__ = _version
+
+_document(_sys.modules[__name__])
 
 # PyTorch divides by zero in silence. The frames that compute are ours, so NumPy's warnings name them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"functrans\.torch\.")

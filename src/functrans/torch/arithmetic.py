@@ -95,7 +95,7 @@ def binary(primitive: Any, *, floats: bool = False) -> Callable[[Any, Any], Any]
         wanted = dtypes.joint_dtype(arrays, numbers)
         if floats and wanted.kind not in "fc":
             wanted = dtypes.default.numpy
-        x, y = (cast(e, wanted) if isinstance(e, Tensor) else wanted.type(e) for e in operands)
+        x, y = (cast(e, wanted) if isinstance(e, Tensor) else _scalar(e, wanted) for e in operands)
         left = x if isinstance(x, Tensor) else make(x)
         right = y if isinstance(y, Tensor) else make(y)
         return function(left, right)
@@ -110,6 +110,14 @@ def binary(primitive: Any, *, floats: bool = False) -> Callable[[Any, Any], Any]
     function.__name__ = primitive.name
     function.__doc__ = f"{primitive.name} of two tensors, or of a tensor and a number."
     return function
+
+
+def _scalar(number: Any, wanted: np.dtype[Any]) -> Any:
+    """A number in a dtype; integers that are too large for it begin again from the other end."""
+    try:
+        return wanted.type(number)
+    except OverflowError:
+        return np.asarray(number).astype(wanted)[()]
 
 
 def refuse_inference(record: Any, value: Any) -> None:

@@ -87,7 +87,7 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
 def _has_arrays(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return any(map(_has_arrays, data))
-    return isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, float)
+    return isinstance(data, (np.ndarray, np.generic))
 
 
 @export(method=False)
@@ -238,28 +238,56 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Te
 
 @export(method=False)
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """A tensor of one number with the shape of another."""
+    """A tensor of one number with the shape of another.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.full_like(torch.tensor([1.0, 2.0]), 7.0)
+    tensor([7., 7.])
+    """
     wanted = chosen_dtype(dtype, input.value.dtype)
     return finished(np.full(tuple(input.value.shape), fill_value, wanted), **options)
 
 
 @export(function=False)
 def new_full(self: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
-    """A tensor of one number, in the dtype of this one."""
+    """A tensor of one number, in the dtype of this one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1).new_full((2,), 7)
+    tensor([7., 7.])
+    """
     options.setdefault("dtype", self.dtype)
     return full(size, fill_value, **options)
 
 
 @export(function=False)
 def new_tensor(self: Tensor, data: Any, **options: Any) -> Tensor:
-    """A new tensor with these numbers, in the dtype of this one."""
+    """A new tensor with these numbers, in the dtype of this one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1).new_tensor([1, 2])
+    tensor([1., 2.])
+    """
     options.setdefault("dtype", self.dtype)
     return tensor(data, **options)
 
 
 @export(method=False)
 def scalar_tensor(s: Any, **options: Any) -> Tensor:
-    """A tensor of one number without axes."""
+    """A tensor of one number without axes.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.scalar_tensor(3.0)
+    tensor(3.)
+    """
     options.setdefault("dtype", dtypes.default.torch)
     return tensor(s, **options)
 
@@ -307,7 +335,14 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, **options: Any
 ) -> Tensor:
-    """Powers of `base` whose exponents go from start to end."""
+    """Powers of `base` whose exponents go from start to end.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     wanted = chosen_dtype(dtype, dtypes.default.numpy)
     values = np.logspace(float(start), float(end), steps, base=base)
     return finished(values.astype(wanted), **options)
@@ -329,17 +364,65 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> T
 
 @export("tril_indices", method=False)
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The places on and below a diagonal, as two rows."""
+    """The places on and below a diagonal, as two rows.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
     return make(np.stack(np.tril_indices(row, offset, col)))
 
 
 @export("triu_indices", method=False)
 def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The places on and above a diagonal, as two rows."""
+    """The places on and above a diagonal, as two rows.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     return make(np.stack(np.triu_indices(row, offset, col)))
 
 
 @export("complex", method=False)
 def complex_(real: Tensor, imag: Tensor) -> Tensor:
-    """A complex tensor from its parts."""
+    """A complex tensor from its parts.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.complex(torch.tensor(1.0), torch.tensor(2.0))
+    tensor(1.+2.j)
+    """
     return real + 1j * imag
+
+
+def _legacy(dtype: dtypes.dtype) -> None:
+    """The old constructors: numbers in one dtype, or lengths."""
+    name = f"{dtype.legacy}Tensor"
+
+    def function(*data: Any) -> Tensor:
+        if data and isinstance(data[0], (int, np.integer)) and not isinstance(data[0], bool):
+            return empty(*data, dtype=dtype)  # type: ignore[no-any-return]
+        return tensor(data[0] if data else [], dtype=dtype)
+
+    function.__doc__ = f"""A tensor of {dtype} with these numbers, or of these lengths.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.{name}([1, 0]).dtype
+    {dtype}
+    """
+    export(name, method=False)(function)
+
+
+for _dtype in dtypes.ALL:
+    if not _dtype.is_complex:
+        _legacy(_dtype)

@@ -231,6 +231,11 @@ class finfo:
         self.resolution = info.resolution.item()
         self.dtype = chosen.name
 
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        parts = ", ".join(f"{name}={getattr(self, name):g}" for name in names)
+        return f"finfo({parts}, dtype={self.dtype})"
+
 
 class iinfo:
     """Limits of an integer dtype.

@@ -22,28 +22,77 @@ class TensorError(FunctransError, RuntimeError):
 
 
 class TensorTypeError(FunctransError, TypeError):
-    """An argument of a type that a function of tensors does not take."""
+    """An argument of a type that a function of tensors does not take.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.errors.TensorTypeError, TypeError)
+    True
+    """
 
 
 class TensorValueError(FunctransError, ValueError):
-    """An argument with a value that it must not have."""
+    """An argument with a value that it must not have.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.errors.TensorValueError, ValueError)
+    True
+    """
 
 
 class TensorIndexError(FunctransError, IndexError):
-    """An index or a dimension that is out of range."""
+    """An index or a dimension that is out of range.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.errors.TensorIndexError, IndexError)
+    True
+    """
 
 
 class DeviceError(FunctransError, AssertionError):
-    """A device that is not there: there is only the CPU."""
+    """A device that is not there: there is only the CPU.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.errors.DeviceError, AssertionError)
+    True
+    """
 
 
 class OptionAssertionError(FunctransError, AssertionError):
-    """Options that contradict each other, where PyTorch asserts."""
+    """Options that contradict each other, where PyTorch asserts.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.errors.OptionAssertionError, AssertionError)
+    True
+    """
 
 
 class GradcheckError(TensorError):
-    """A gradient that is not the one that finite differences give."""
+    """A gradient that is not the one that finite differences give.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.errors.GradcheckError, RuntimeError)
+    True
+    """
 
 
 class LinAlgError(TensorError, np.linalg.LinAlgError):
-    """A matrix that cannot be worked on, such as a singular one."""
+    """A matrix that cannot be worked on, such as a singular one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.errors.LinAlgError, RuntimeError)
+    True
+    """

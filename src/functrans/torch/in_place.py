@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer
-from functrans.torch import changes, indexing, pointwise, reducing, shaping, views
+from functrans.torch import (
+    changes,
+    diagonals,
+    indexing,
+    pointwise,
+    reducing,
+    selecting,
+    shaping,
+    views,
+)
 from functrans.torch.errors import TensorError
 from functrans.torch.registry import FUNCTIONS, export
 from functrans.torch.tape import MODE
-from functrans.torch.tensor import Tensor, cast, make
+from functrans.torch.tensor import Tensor, cast, make, named
 
 
 def overwrite(self: Tensor, result: Tensor) -> Tensor:
@@ -61,10 +70,17 @@ add sub subtract mul multiply div divide true_divide pow square abs neg negative
 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh sigmoid relu floor ceil round
 trunc frac sign clamp clip clamp_min clamp_max lerp addcmul addcdiv masked_fill masked_scatter remainder
 fmod floor_divide scatter scatter_add index_add index_copy index_fill tril triu erf erfc erfinv logit
-nan_to_num cumsum cumprod maximum minimum logical_not logical_and logical_or logical_xor eq ne lt le gt ge
+nan_to_num cumsum cumprod logical_not logical_and logical_or logical_xor eq ne lt le gt ge
 bitwise_and bitwise_or bitwise_xor bitwise_not float_power digamma lgamma
 """
-_HOME = (pointwise, indexing, shaping, reducing)  # they must be there before their names are read
+_HOME = (
+    diagonals,
+    indexing,
+    pointwise,
+    reducing,
+    selecting,
+    shaping,
+)  # they must be there before their names are read
 for _name in _NAMES.split():
     export(f"{_name}_", function=False)(in_place(FUNCTIONS[_name]))
 for _name in ("relu", "exp", "sigmoid", "tanh", "sqrt", "clamp", "abs", "neg", "log", "sin", "cos"):
@@ -95,12 +111,12 @@ def _filled(self: Tensor, value: Any) -> Tensor:
         filled = value.expand(*self.shape)
     else:
         filled = make(np.full(self.value.shape, value, self.value.dtype)[()])
-    return _in_its_place(self, filled)
+    return named(_in_its_place(self, filled), "FillBackward2", self)
 
 
 def _in_its_place(self: Tensor, new: Tensor) -> Tensor:
     if self.record is None or isinstance(self.value, Tracer):
-        return new
+        return new if new.record is None else new.clone()
     result = self * 0 + new
     result.value = new.value
     return result
@@ -108,29 +124,62 @@ def _in_its_place(self: Tensor, new: Tensor) -> Tensor:
 
 @export(function=False)
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Write one number everywhere."""
+    """Write one number everywhere.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(2).fill_(3.0)
+    tensor([3., 3.])
+    """
     return in_place(_filled)(self, value)  # type: ignore[no-any-return]
 
 
 @export(function=False)
 def zero_(self: Tensor) -> Tensor:
-    """Write zeros everywhere."""
-    return in_place(_filled)(self, 0)  # type: ignore[no-any-return]
+    """Write zeros everywhere.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    return in_place(_zeroed)(self)  # type: ignore[no-any-return]
+
+
+def _zeroed(self: Tensor) -> Tensor:
+    return named(_filled(self, 0), "ZeroBackward0", self)
 
 
 def _copied(self: Tensor, src: Tensor) -> Tensor:
-    return _in_its_place(self, cast(src, self.value.dtype).expand(*self.shape))
+    copied = _in_its_place(self, cast(src, self.value.dtype).expand(*self.shape))
+    return named(copied, "CopyBackwards", self, src)
 
 
 @export(function=False)
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Write the entries of another tensor."""
+    """Write the entries of another tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(2).copy_(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
     return in_place(_copied)(self, src)  # type: ignore[no-any-return]
 
 
 @export(function=False)
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write a number along the diagonal."""
+    """Write a number along the diagonal.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(2, 2).fill_diagonal_(1.0).trace()
+    tensor(2.)
+    """
     marked = np.zeros(self.value.shape, bool)
     np.fill_diagonal(marked, True, wrap=wrap)
     return self.masked_fill_(make(marked), fill_value)  # type: ignore[no-any-return]
@@ -154,6 +203,13 @@ _reshaping("t_", shaping.t)
 
 @export(function=False)
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Let this tensor use the memory of another."""
+    """Let this tensor use the memory of another.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(2).set_(torch.ones(3))
+    tensor([1., 1., 1.])
+    """
     self.value = source.value
     return self

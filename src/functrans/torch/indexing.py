@@ -149,6 +149,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
             operands = (array, _trimmed(value.value, array, template, arrays), *arrays)
             parents = (self.record, value.record, *(None for _ in arrays))
             record = record_call(indexing.update, operands, parents, {"template": template}, array)
+            if record is not None and arrays:
+                record.name = "IndexPutBackward0"
         array[key] = value.value
     except IndexError as error:
         raise index_error(error, array.ndim) from None
@@ -221,12 +223,19 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     _check_range(index.value, input.value.shape[axis], axis)
     places = _places(index.value, axis)
     out = indexing.index(input.lift(), *places, template=_template(len(places)))
-    return named(lower(out), "GatherBackward0")
+    return named(lower(out), "GatherBackward0", input)
 
 
 @export("take_along_dim")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """Entries at the indices along a dimension, with broadcasting."""
+    """Entries at the indices along a dimension, with broadcasting.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.take_along_dim(torch.tensor([[3, 1]]), torch.tensor([[1]]), 1)
+    tensor([[1]])
+    """
     return wrap(np.take_along_axis(input.lift(), indices.value, dim))
 
 
@@ -248,7 +257,14 @@ def scatter(
     value: Any = None,
     reduce: Any = None,
 ) -> Tensor:
-    """The input with entries of `src` put at the indices: the reverse of `gather`."""
+    """The input with entries of `src` put at the indices: the reverse of `gather`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.0]))
+    tensor([0., 0., 5.])
+    """
     if reduce == "add":
         return scatter_add(input, dim, index, value if src is None else src)
     _check_index(index, "scatter")
@@ -259,12 +275,20 @@ def scatter(
     if reduce == "multiply":
         part = part * indexing.index(input.lift(), *places, template=_template(len(places)))
     out = indexing.update(input.lift(), part, *places, template=_template(len(places)))
-    return named(lower(out), "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1")
+    name = "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1"
+    return named(lower(out), name, input, *(() if src is None else (src,)))
 
 
 @export()
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
-    """The input with entries of `src` added at the indices."""
+    """The input with entries of `src` added at the indices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.ones(2))
+    tensor([0., 2.])
+    """
     _check_index(index, "scatter_add")
     axis = check_dim(dim, input.value.ndim)
     _check_range(index.value, input.value.shape[axis], axis)
@@ -272,19 +296,28 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     part = _source(src, index, input.value.dtype)
     shape = tuple(input.value.shape)
     added = indexing.scatter(part, *places, shape=shape, template=_template(len(places)))
-    return named(lower(input.lift() + added), "ScatterAddBackward0")
+    return named(lower(input.lift() + added), "ScatterAddBackward0", input, src)
 
 
 @export()
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Slices of the input at the indices along a dimension."""
+    """Slices of the input at the indices along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.index_select(torch.tensor([1.0, 2.0, 3.0]), 0, torch.tensor([2, 0]))
+    tensor([3., 1.])
+    """
     axis = check_dim(dim, input.value.ndim)
     try:
         if input.value.ndim:
             _check_range(index.value, input.value.shape[axis], axis)
     except RuntimeError:
         raise TensorIndexError("index out of range in self") from None
-    return named(lower(np.take(input.lift(), index.value, axis=axis)), "IndexSelectBackward0")
+    return named(
+        lower(np.take(input.lift(), index.value, axis=axis)), "IndexSelectBackward0", input
+    )
 
 
 def _slices(ndim: int, axis: int) -> tuple[Any, ...]:
@@ -293,55 +326,97 @@ def _slices(ndim: int, axis: int) -> tuple[Any, ...]:
 
 @export()
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """The input with slices of `source` added at the indices."""
+    """The input with slices of `source` added at the indices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.index_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.ones(2))
+    tensor([0., 2.])
+    """
     axis = check_dim(dim, input.value.ndim)
     shape, template = tuple(input.value.shape), _slices(input.value.ndim, axis)
     added = indexing.scatter((source * alpha).lift(), index.value, shape=shape, template=template)
-    return named(lower(input.lift() + added), "IndexAddBackward0")
+    return named(lower(input.lift() + added), "IndexAddBackward0", input, source)
 
 
 @export()
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """The input with slices of `source` at the indices."""
+    """The input with slices of `source` at the indices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.0]))
+    tensor([0., 0., 5.])
+    """
     axis = check_dim(dim, input.value.ndim)
     template = _slices(input.value.ndim, axis)
     out = indexing.update(input.lift(), source.lift(), index.value, template=template)
-    return named(lower(out), "IndexCopyBackward0")
+    return named(lower(out), "IndexCopyBackward0", input, source)
 
 
 @export()
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """The input with a number in the slices at the indices."""
+    """The input with a number in the slices at the indices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0, 2]), 1.0)
+    tensor([1., 0., 1.])
+    """
     axis = check_dim(dim, input.value.ndim)
     number = value.lift() if isinstance(value, Tensor) else input.value.dtype.type(value)
     template = _slices(input.value.ndim, axis)
     out = indexing.update(input.lift(), number, index.value, template=template)
-    return named(lower(out), "IndexFillBackward0")
+    return named(lower(out), "IndexFillBackward0", input)
 
 
 @export()
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The entries where a mask holds, in a row."""
+    """The entries where a mask holds, in a row.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.masked_select(torch.tensor([1.0, 2.0]), torch.tensor([False, True]))
+    tensor([2.])
+    """
     if mask.dtype is not dtypes.bool_:
         raise TensorError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(input.value.shape, mask.value.shape)
     wide = np.broadcast_to(mask.value, shape)
     out = np.broadcast_to(input.lift(), shape)[wide]
-    return named(lower(out), "MaskedSelectBackward0")
+    return named(lower(out), "MaskedSelectBackward0", input)
 
 
 @export()
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """The input with entries of `source`, in their order, where a mask holds."""
+    """The input with entries of `source`, in their order, where a mask holds.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.masked_scatter(torch.zeros(2), torch.tensor([False, True]), torch.tensor([5.0]))
+    tensor([0., 5.])
+    """
     wide = np.broadcast_to(mask.value, input.value.shape)
     places = np.nonzero(wide)
     part = np.reshape(source.lift(), (-1,))[: len(places[0])]
     out = indexing.update(input.lift(), part, *places, template=_template(len(places)))
-    return named(lower(out), "MaskedScatterBackward0")
+    return named(lower(out), "MaskedScatterBackward0", input, source)
 
 
 @export("take")
 @composed("TakeBackward0")
 def take(x: Any, index: Any) -> Any:
-    """Entries by their places in the flattened tensor."""
+    """Entries by their places in the flattened tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
+    tensor([1, 4])
+    """
     return np.take(np.reshape(x, (-1,)), index)

@@ -11,7 +11,7 @@ from functrans.torch.errors import LinAlgError, TensorError
 from functrans.torch.products import cross as cross
 from functrans.torch.reducing import axes, results
 from functrans.torch.reducing import vector_norm as _vector_norm
-from functrans.torch.registry import FUNCTIONS, composed, export
+from functrans.torch.registry import composed, export
 from functrans.torch.tensor import Tensor, lower, named, wrap
 
 _linalg: Any = np.linalg  # its types know no tracers
@@ -48,20 +48,47 @@ def inv(A: Tensor) -> Tensor:
 
 
 def det(A: Tensor) -> Tensor:
-    """The determinant."""
+    """The determinant.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    tensor(6.)
+    """
     _check_square(A, "det")
     return named(_run("det", np.linalg.det, A), "LinalgDetBackward0")
 
 
 def slogdet(A: Tensor) -> Any:
-    """The sign and the logarithm of the determinant's size."""
+    """The sign and the logarithm of the determinant's size.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.slogdet(torch.eye(2)).logabsdet
+    tensor(0.)
+    """
     _check_square(A, "slogdet")
-    sign, size = np.linalg.slogdet(A.lift())
-    return results("linalg_slogdet", {"sign": lower(sign), "logabsdet": lower(size)})
+    return _parts("slogdet", ("sign", "logabsdet"), A, np.linalg.slogdet(A.lift()))
+
+
+def _parts(kind: str, fields: tuple[str, ...], A: Tensor, values: Any, node: str = "") -> Any:
+    """Several results of one matrix, by name."""
+    name = f"Linalg{(node or kind).capitalize()}Backward0"
+    tensors = [named(lower(value), name, A) for value in values]
+    return results(f"linalg_{kind}", dict(zip(fields, tensors, strict=True)))
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """The solution X of A X = B, or of X A = B."""
+    """The solution X of A X = B, or of X A = B.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.solve(torch.tensor([[2.0]]), torch.tensor([4.0]))
+    tensor([2.])
+    """
     _check_square(A, "solve")
     if not left:
         return solve(A.mT, B.mT).mT  # type: ignore[no-any-return]
@@ -69,52 +96,105 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """The triangular L with L L^H = A."""
+    """The triangular L with L L^H = A.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cholesky(torch.tensor([[4.0]]))
+    tensor([[2.]])
+    """
     _check_square(A, "cholesky")
     out = named(_run("cholesky", np.linalg.cholesky, A), "LinalgCholeskyExBackward0")
     return out.mH if upper else out
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
-    """Q and R with Q R = A."""
-    q, r = _linalg.qr(A.lift(), mode)
-    return results("linalg_qr", {"Q": lower(q), "R": lower(r)})
+    """Q and R with Q R = A.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.qr(torch.ones(3, 2))[1].shape
+    torch.Size([2, 2])
+    """
+    return _parts("qr", ("Q", "R"), A, _linalg.qr(A.lift(), mode))
 
 
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
-    """U, S and V^H with U diag(S) V^H = A."""
-    u, s, v = np.linalg.svd(A.lift(), full_matrices=full_matrices)
-    return results("linalg_svd", {"U": lower(u), "S": lower(s), "Vh": lower(v)})
+    """U, S and V^H with U diag(S) V^H = A.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.svd(torch.tensor([[3.0, 0.0], [0.0, 2.0]])).S
+    tensor([3., 2.])
+    """
+    parts = np.linalg.svd(A.lift(), full_matrices=full_matrices)
+    return _parts("svd", ("U", "S", "Vh"), A, parts)
 
 
 def svdvals(A: Tensor) -> Tensor:
-    """The singular values."""
+    """The singular values.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, 2.0]]))
+    tensor([3., 2.])
+    """
     return named(lower(np.linalg.svdvals(A.lift())), "LinalgSvdBackward0")
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues and eigenvectors of Hermitian matrices."""
+    """Eigenvalues and eigenvectors of Hermitian matrices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+    tensor([2., 3.])
+    """
     _check_square(A, "eigh")
-    values, vectors = _linalg.eigh(A.lift(), UPLO)
-    return results("linalg_eigh", {"eigenvalues": lower(values), "eigenvectors": lower(vectors)})
+    return _parts("eigh", ("eigenvalues", "eigenvectors"), A, _linalg.eigh(A.lift(), UPLO))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of Hermitian matrices."""
+    """Eigenvalues of Hermitian matrices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    tensor([2., 3.])
+    """
     _check_square(A, "eigvalsh")
     return named(lower(_linalg.eigvalsh(A.lift(), UPLO)), "LinalgEighBackward0")
 
 
 def eig(A: Tensor) -> Any:
-    """Eigenvalues and eigenvectors, always complex."""
+    """Eigenvalues and eigenvectors, always complex.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.eig(torch.eye(2)).eigenvalues
+    tensor([1.+0.j, 1.+0.j])
+    """
     _check_square(A, "eig")
     wide = A if A.is_complex() else A.to(_complex(A))
-    values, vectors = np.linalg.eig(wide.lift())
-    return results("linalg_eig", {"eigenvalues": lower(values), "eigenvectors": lower(vectors)})
+    return _parts("eig", ("eigenvalues", "eigenvectors"), A, np.linalg.eig(wide.lift()))
 
 
 def eigvals(A: Tensor) -> Tensor:
-    """Eigenvalues, always complex."""
+    """Eigenvalues, always complex.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.eigvals(torch.eye(2))
+    tensor([1.+0.j, 1.+0.j])
+    """
     return eig(A).eigenvalues  # type: ignore[no-any-return]
 
 
@@ -125,12 +205,26 @@ def _complex(A: Tensor) -> Any:
 
 
 def pinv(A: Tensor, *, rcond: Any = None, hermitian: bool = False) -> Tensor:
-    """The pseudo-inverse."""
-    return wrap(np.linalg.pinv(A.lift(), rcond, hermitian))
+    """The pseudo-inverse.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.pinverse(torch.tensor([[2.0]]))
+    tensor([[0.5000]])
+    """
+    return named(wrap(np.linalg.pinv(A.lift(), rcond, hermitian)), "LinalgPinvBackward0", A)
 
 
 def lstsq(A: Tensor, B: Tensor) -> Any:
-    """The least squares solution of A X = B."""
+    """The least squares solution of A X = B.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution
+    tensor([[2.]])
+    """
     x, residuals, rank, values = np.linalg.lstsq(A.lift(), B.lift())
     return results(
         "linalg_lstsq",
@@ -144,50 +238,114 @@ def lstsq(A: Tensor, B: Tensor) -> Any:
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """A multiplied with itself n times."""
+    """A multiplied with itself n times.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.matrix_power(torch.tensor([[2.0]]), 3)
+    tensor([[8.]])
+    """
     _check_square(A, "matrix_power")
     return wrap(np.linalg.matrix_power(A.lift(), n))
 
 
 def matrix_rank(A: Tensor, *, tol: Any = None) -> Tensor:
-    """The number of singular values that are not zero."""
+    """The number of singular values that are not zero.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.matrix_rank(torch.ones(2, 2))
+    tensor(1)
+    """
     return wrap(np.linalg.matrix_rank(A.detach().lift(), tol))
 
 
 def cond(A: Tensor, p: Any = None) -> Tensor:
-    """The condition number."""
+    """The condition number.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.cond(torch.eye(2))
+    tensor(1.)
+    """
     return wrap(np.linalg.cond(A.lift(), p))
 
 
 def multi_dot(tensors: Any) -> Tensor:
-    """The product of several matrices, in the cheapest order."""
+    """The product of several matrices, in the cheapest order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4)]).shape
+    torch.Size([2, 4])
+    """
     return wrap(np.linalg.multi_dot([each.lift() for each in tensors]))
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """A norm of vectors or matrices; without `ord`, that of all entries as one vector."""
+    """A norm of vectors or matrices; without `ord`, that of all entries as one vector.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
     if ord is None or (dim is None and A.value.ndim == 1) or isinstance(dim, int):
         return vector_norm(A, 2 if ord is None else ord, dim, keepdim)
     return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
 
 
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The norm of vectors along some dimensions."""
+    """The norm of vectors along some dimensions.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
     return _vector_norm(x, ord, axes(dim, x.value.ndim), keepdim)  # type: ignore[no-any-return]
 
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
-    """The norm of matrices."""
-    return wrap(np.linalg.norm(A.lift(), ord, tuple(dim), keepdim))
+    """The norm of matrices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.matrix_norm(torch.ones(2, 2))
+    tensor(2.)
+    """
+    out = wrap(np.linalg.norm(A.lift(), ord, tuple(dim), keepdim))
+    return named(out, "LinalgVectorNormBackward0", A) if ord == "fro" else out
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Sums of products along a dimension."""
+    """Sums of products along a dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.vecdot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     return (x.conj() * y).sum(dim)  # type: ignore[no-any-return]
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonal of matrices."""
+    """The diagonal of matrices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     return A.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]
 
 
@@ -206,11 +364,43 @@ def _triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """The solution of a triangular system."""
+    """The solution of a triangular system.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.linalg.solve_triangular(torch.tensor([[2.0]]), torch.tensor([[4.0]]), upper=True)
+    tensor([[2.]])
+    """
     if not left:
         flipped = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
         return flipped.mT  # type: ignore[no-any-return]
     return _triangular(A, B, upper, unitriangular)  # type: ignore[no-any-return]
+
+
+def logdet(A: Tensor) -> Tensor:
+    """The logarithm of the determinant.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.logdet(torch.eye(2))
+    tensor(0.)
+    """
+    return slogdet(A).logabsdet  # type: ignore[no-any-return]
+
+
+@export(method=False)
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of several matrices, in the cheapest order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4)).shape
+    torch.Size([2, 4])
+    """
+    return multi_dot(matrices)
 
 
 _functions: dict[str, Any] = {
@@ -220,9 +410,8 @@ _functions: dict[str, Any] = {
     "cholesky": cholesky,
     "pinverse": pinv,
     "matrix_power": matrix_power,
-    "logdet": lambda A: slogdet(A).logabsdet,
+    "logdet": logdet,
     "qr": qr,
 }
 for _name, _function in _functions.items():
     export(_name)(_function)
-FUNCTIONS["chain_matmul"] = lambda *matrices: multi_dot(matrices)

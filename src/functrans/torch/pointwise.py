@@ -13,9 +13,9 @@ from functrans.ops import elementwise, gamma, normal, structure
 from functrans.torch import arithmetic, dtypes
 from functrans.torch.arithmetic import as_operand, binary, unary
 from functrans.torch.errors import TensorError, TensorTypeError
-from functrans.torch.registry import FUNCTIONS, attach, composed, export
+from functrans.torch.registry import FUNCTIONS, composed, export
 from functrans.torch.tape import MODE, record2
-from functrans.torch.tensor import Tensor, apply, cast, lower, make, named, wrap
+from functrans.torch.tensor import Tensor, apply, make, named, wrap
 
 # Primitives that are PyTorch's functions under other names.
 
@@ -69,7 +69,8 @@ for _names, _function in {
     ("floor",): stepwise(np.floor, "FloorBackward0"),
     ("ceil",): stepwise(np.ceil, "CeilBackward0"),
     ("trunc", "fix"): stepwise(np.trunc, "TruncBackward0"),
-    ("sign", "sgn"): stepwise(np.sign, "SignBackward0"),
+    ("sign",): stepwise(np.sign, "SignBackward0"),
+    ("sgn",): stepwise(np.sign, "SgnBackward0"),
     ("isnan",): stepwise(np.isnan),
     ("isinf",): stepwise(np.isinf),
     ("isfinite",): stepwise(np.isfinite),
@@ -127,34 +128,69 @@ def _operands(*values: Any) -> Any:
 
 @export()
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """input + alpha * other."""
+    """input + alpha * other.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), alpha=10)
+    tensor([31., 42.])
+    """
     _operands(input, other)
     return arithmetic.add(input, other if alpha == 1 else other * alpha)
 
 
 @export("sub", "subtract")
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """input - alpha * other."""
+    """input - alpha * other.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.sub(torch.tensor([1.0, 2.0]), 1.0)
+    tensor([0., 1.])
+    """
     _operands(input, other)
     return arithmetic.sub(input, other if alpha == 1 else other * alpha)
 
 
 @export()
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """other - alpha * input."""
+    """other - alpha * input.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.rsub(torch.tensor([1.0, 2.0]), 10.0)
+    tensor([9., 8.])
+    """
     return named(sub(other, input, alpha=alpha), "RsubBackward1")
 
 
 @export("mul", "multiply")
 def mul(input: Any, other: Any) -> Any:
-    """input * other."""
+    """input * other.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.mul(torch.tensor([1.0, 2.0]), 3.0)
+    tensor([3., 6.])
+    """
     _operands(input, other)
     return arithmetic.mul(input, other)
 
 
 @export("div", "divide", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """input / other; `rounding_mode` may be "floor" or "trunc"."""
+    """input / other; `rounding_mode` may be "floor" or "trunc".
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.div(torch.tensor([1.0, 2.0]), 2.0)
+    tensor([0.5000, 1.0000])
+    """
     _operands(input, other)
     if rounding_mode is None:
         return arithmetic.true_divide(input, other)
@@ -171,14 +207,28 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 @export()
 def pow(input: Any, exponent: Any) -> Any:
-    """input ** exponent."""
+    """input ** exponent.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.pow(torch.tensor([2.0, 3.0]), 2)
+    tensor([4., 9.])
+    """
     _operands(input, exponent)
     return arithmetic.power(input, exponent)
 
 
 @export()
 def float_power(input: Any, exponent: Any) -> Any:
-    """input ** exponent in double precision."""
+    """input ** exponent in double precision.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.float_power(torch.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=torch.float64)
+    """
     return arithmetic.power(_double(input), _double(exponent))
 
 
@@ -188,13 +238,27 @@ def _double(value: Any) -> Any:
 
 @export()
 def square(input: Tensor) -> Any:
-    """input ** 2."""
+    """input ** 2.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.square(torch.tensor([2.0, 3.0]))
+    tensor([4., 9.])
+    """
     return arithmetic.power(input, 2)
 
 
 @export()
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy; gradients flow through it."""
+    """A copy; gradients flow through it.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.clone(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
     result = apply(structure.copy, input)
     if isinstance(result.value, np.ndarray) and not result.value.ndim:
         result.value = result.value[()]
@@ -203,19 +267,40 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 @export(function=False)
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor, copied if it does not lie in memory row by row."""
+    """The tensor, copied if it does not lie in memory row by row.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(2, 3).T.contiguous().is_contiguous()
+    True
+    """
     return input if input.is_contiguous() else clone(input)
 
 
 @export("detach", method=False)
 def detach(input: Tensor) -> Tensor:
-    """The same memory without a record."""
+    """The same memory without a record.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.detach(torch.tensor([1.0], requires_grad=True))
+    tensor([1.])
+    """
     return input.detach()
 
 
 @export()
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """The nearest whole numbers, halves to even."""
+    """The nearest whole numbers, halves to even.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.round(torch.tensor([0.5, 1.6]))
+    tensor([0., 2.])
+    """
     if not decimals:
         return _round_to_whole(input) if input.dtype.category > 1 else input
     return _round(input, decimals)  # type: ignore[no-any-return]
@@ -229,14 +314,28 @@ def _round(x: Any, decimals: int) -> Any:
 @export()
 @composed("FracBackward0")
 def frac(x: Any) -> Any:
-    """What is behind the decimal point."""
+    """What is behind the decimal point.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.frac(torch.tensor([1.25]))
+    tensor([0.2500])
+    """
     return x - np.trunc(x)
 
 
 @export()
 @composed("RsqrtBackward0")
 def rsqrt(x: Any) -> Any:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.rsqrt(torch.tensor([4.0, 16.0]))
+    tensor([0.5000, 0.2500])
+    """
     return 1 / np.sqrt(_floating(x))
 
 
@@ -247,7 +346,14 @@ def _floating(x: Any) -> Any:
 @export("sigmoid", "special_expit")
 @composed("SigmoidBackward0")
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.sigmoid(torch.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.7311])
+    """
     # 1 / (1 + exp(-x)), by a form whose derivative never is 0 * inf
     return np.exp(-np.logaddexp(0, -_floating(x)))
 
@@ -255,43 +361,85 @@ def sigmoid(x: Any) -> Any:
 @export("logit")
 @composed("LogitBackward0")
 def logit(x: Any, eps: float | None = None) -> Any:
-    """log(x / (1 - x))."""
-    x = x if eps is None else _clamped(x, eps, 1 - eps)
+    """log(x / (1 - x)).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.logit(torch.tensor([0.5, 0.9]))
+    tensor([0.0000, 2.1972])
+    """
+    x = x if eps is None else clamped(x, eps, 1 - eps)
     return np.log(x / (1 - x))
 
 
 @export("erf")
 @composed("ErfBackward0")
 def erf(x: Any) -> Any:
-    """The error function."""
+    """The error function.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.erf(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """
     return scipy_special("erf", x, lambda x: 2 * normal.normal_cdf(x * math.sqrt(2)) - 1)
 
 
 @export("erfc")
 @composed("ErfcBackward0")
 def erfc(x: Any) -> Any:
-    """1 - erf(x)."""
+    """1 - erf(x).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.erfc(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.1573])
+    """
     return scipy_special("erfc", x, lambda x: 2 * normal.normal_cdf(-x * math.sqrt(2)))
 
 
 @export("erfinv")
 @composed("ErfinvBackward0")
 def erfinv(x: Any) -> Any:
-    """The inverse of `erf`."""
+    """The inverse of `erf`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.erfinv(torch.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.4769])
+    """
     return scipy_special("erfinv", x, lambda x: normal.normal_quantile((x + 1) / 2) / math.sqrt(2))
 
 
 @export("lgamma")
 @composed("LgammaBackward0")
 def lgamma(x: Any) -> Any:
-    """The logarithm of the gamma function."""
+    """The logarithm of the gamma function.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.lgamma(torch.tensor([1.0, 5.0]))
+    tensor([0.0000, 3.1781])
+    """
     return scipy_special("gammaln", x)
 
 
 @export("digamma")
 @composed("DigammaBackward0")
 def digamma(x: Any) -> Any:
-    """The derivative of `lgamma`."""
+    """The derivative of `lgamma`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.digamma(torch.tensor([1.0]))
+    tensor([-0.5772])
+    """
     return scipy_special("digamma", x, gamma.polygamma(0))
 
 
@@ -309,30 +457,8 @@ def scipy_special(name: str, x: Any, otherwise: Any = None) -> Any:
     return getattr(scipy.special, name)(x)
 
 
-@export("clamp", "clip")
-def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """The entries moved into the range from min to max.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0.0, 1.0)
-    tensor([0.0000, 0.5000, 1.0000])
-    """
-    if min is None and max is None:
-        raise TensorError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    bounds = [b for b in (min, max) if b is not None]
-    arrays = [input.value, *(b.value for b in bounds if isinstance(b, Tensor))]
-    wanted = dtypes.joint_dtype(arrays, [b for b in bounds if not isinstance(b, Tensor)])
-    return _clamp(cast(input, wanted), min, max)  # type: ignore[no-any-return]
-
-
-@composed("ClampBackward1")
-def _clamp(x: Any, low: Any, high: Any) -> Any:
-    return _clamped(x, low, high)
-
-
-def _clamped(x: Any, low: Any, high: Any) -> Any:
+def clamped(x: Any, low: Any, high: Any) -> Any:
+    """x between two bounds, where they are given."""
     # The derivative is 1 on the border, where np.clip has 0.
     dtype = dtype_of(x).type
     if low is not None:
@@ -340,18 +466,6 @@ def _clamped(x: Any, low: Any, high: Any) -> Any:
     if high is not None:
         x = np.where(x > high, high if hasattr(high, "dtype") else dtype(high), x)
     return x
-
-
-@export("clamp_min", "clip_min")
-def clamp_min(input: Tensor, min: Any) -> Tensor:
-    """The entries, but not below a bound."""
-    return clamp(input, min)
-
-
-@export("clamp_max", "clip_max")
-def clamp_max(input: Tensor, max: Any) -> Tensor:
-    """The entries, but not above a bound."""
-    return clamp(input, None, max)
 
 
 @export()
@@ -364,148 +478,30 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     >>> torch.lerp(torch.tensor([0.0]), torch.tensor([10.0]), 0.3)
     tensor([3.])
     """
-    return named(input + weight * (end - input), "LerpBackward0")
+    return named(input + weight * (end - input), "LerpBackward0", input, end)
 
 
 @export()
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2."""
-    return named(input + value * (tensor1 * tensor2), "AddcmulBackward0")
+    """input + value * tensor1 * tensor2.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.addcmul(torch.ones(1), torch.tensor([2.0]), torch.tensor([3.0]))
+    tensor([7.])
+    """
+    return named(input + value * (tensor1 * tensor2), "AddcmulBackward0", input, tensor1, tensor2)
 
 
 @export()
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 / tensor2."""
-    return named(input + value * (tensor1 / tensor2), "AddcdivBackward0")
-
-
-@export("where", method=False)
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """Entries of `input` where the condition holds, and of `other` elsewhere.
+    """input + value * tensor1 / tensor2.
 
     Examples
     --------
     >>> import functrans.torch as torch
-    >>> torch.where(torch.tensor([True, False]), 1.0, 2.0)
-    tensor([1., 2.])
+    >>> torch.addcdiv(torch.ones(1), torch.tensor([6.0]), torch.tensor([3.0]))
+    tensor([3.])
     """
-    if input is None:
-        return FUNCTIONS["nonzero"](condition, as_tuple=True)
-    if condition.dtype is not dtypes.bool_:
-        raise TensorError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{condition.dtype.legacy}"
-        )
-    arrays = [each.value for each in (input, other) if isinstance(each, Tensor)]
-    numbers = [each for each in (input, other) if not isinstance(each, Tensor)]
-    wanted = dtypes.joint_dtype(arrays, numbers)
-    x, y = (
-        cast(each, wanted).lift() if isinstance(each, Tensor) else wanted.type(each)
-        for each in (input, other)
-    )
-    try:
-        return named(lower(structure.where(condition.lift(), x, y)), "WhereBackward0")
-    except ValueError:
-        raise arithmetic.shape_error(x, y) from None
-
-
-def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
-    return where(condition, self, other)
-
-
-attach(where=_where_method)
-
-
-@export()
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """The tensor with a number in the places where the mask holds."""
-    if mask.dtype is not dtypes.bool_:
-        raise TensorError(
-            "masked_fill only supports boolean masks, but got mask with dtype "
-            f"{mask.dtype.legacy.lower()}"
-        )
-    filled = value.to(input.dtype) if isinstance(value, Tensor) else value
-    return named(where(mask, filled, input).to(input.dtype), "MaskedFillBackward0")
-
-
-@export()
-def isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Tensor:
-    """Whether entries agree up to atol + rtol * |other|."""
-    return make(np.isclose(input.detach().value, other.detach().value, rtol, atol, equal_nan))
-
-
-@export()
-def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> bool:
-    """Whether all entries agree up to atol + rtol * |other|.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.allclose(torch.ones(2), torch.ones(2) + 1e-9)
-    True
-    """
-    return bool(np.all(isclose(input, other, rtol, atol, equal_nan).value))
-
-
-@export()
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and entries."""
-    return input.shape == other.shape and bool(np.all(input.detach().value == other.detach().value))
-
-
-@export("nan_to_num")
-@composed("NanToNumBackward0")
-def nan_to_num(x: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """Numbers in the place of nan and infinities."""
-    info = np.finfo(dtype_of(x))
-    high = info.max if posinf is None else posinf
-    low = info.min if neginf is None else neginf
-    kind = dtype_of(x).type
-    x = np.where(np.isnan(x), kind(nan), x)
-    x = np.where(x == np.inf, kind(high), x)
-    return np.where(x == -np.inf, kind(low), x)
-
-
-# Complex numbers.
-
-
-@export("conj", "conj_physical")
-@composed("ConjBackward0")
-def conj(x: Any) -> Any:
-    """The complex conjugate."""
-    return np.conj(x) if dtype_of(x).kind == "c" else x
-
-
-@composed("ViewAsRealBackward0")
-def _real(x: Any) -> Any:
-    return np.real(x)
-
-
-@composed("ViewAsRealBackward0")
-def _imag(x: Any) -> Any:
-    return np.imag(x)
-
-
-@export("angle")
-@composed("AngleBackward0")
-def angle(x: Any) -> Any:
-    """The angle of complex numbers."""
-    return np.angle(x)
-
-
-def _real_part(self: Tensor) -> Tensor:
-    return _real(self) if self.is_complex() else self
-
-
-def _imaginary_part(self: Tensor) -> Tensor:
-    if not self.is_complex():
-        raise TensorError("imag is not implemented for tensors with non-complex dtypes.")
-    return _imag(self)  # type: ignore[no-any-return]
-
-
-FUNCTIONS["real"], FUNCTIONS["imag"] = _real_part, _imaginary_part
-attach(real=property(_real_part), imag=property(_imaginary_part))
+    return named(input + value * (tensor1 / tensor2), "AddcdivBackward0", input, tensor1, tensor2)

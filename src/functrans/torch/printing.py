@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import numpy as np
 
 from functrans.core.dispatch import Tracer
+from functrans.interpreters.batch import BatchTracer
+from functrans.interpreters.dual import DualTracer
+from functrans.interpreters.tape import TapeTracer
 from functrans.torch import dtypes
 from functrans.torch.registry import export
-from functrans.torch.tensor import Tensor
+from functrans.torch.tensor import Tensor, lower
+
+forward_levels: list[Any] = []  # the levels of forward_ad that are open
 
 
 class _Options:
@@ -147,11 +153,30 @@ def _body(values: np.ndarray[Any, Any], indent: int, summary: bool, formatter: A
     return "[" + ("," + "\n" * (values.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
+def _traced_text(value: Tracer) -> str:
+    """A tensor inside a transform: which transform it is, around what the tracer holds."""
+    if isinstance(value, DualTracer) and value.interpreter in forward_levels:
+        parts = tensor_text(lower(value.value)), tensor_text(lower(value.tangent))
+        return f"{parts[0][:-1]}, tangent={parts[1]})"
+    if isinstance(value, BatchTracer):
+        head = "BatchedTensor(lvl={}, bdim=0, value=\n"
+    elif isinstance(value, (DualTracer, TapeTracer)):
+        head = "GradTrackingTensor(lvl={}, value=\n"
+    else:
+        return f"tensor({value!r})"
+    depth = 0
+    inner: Any = value
+    while isinstance(inner, Tracer):
+        depth, inner = depth + 1, getattr(inner, "value", None)
+    text = tensor_text(lower(value.value))
+    return head.format(depth) + textwrap.indent(text, "    ") + "\n)"
+
+
 def tensor_text(tensor: Tensor) -> str:
     """A tensor as `print` shows it."""
     value = tensor.value
     if isinstance(value, Tracer):
-        return f"tensor({value!r})"
+        return _traced_text(value)
     values = np.asarray(value)
     prefix = "tensor("
     suffixes = []

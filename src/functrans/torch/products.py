@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from functrans.torch.amp.state import narrowed
 from functrans.torch.arithmetic import matmul, product_error
 from functrans.torch.errors import TensorError
 from functrans.torch.registry import composed, export
+from functrans.torch.tape import MODE
 from functrans.torch.tensor import Tensor, lower, named, wrap
 
 
@@ -35,7 +37,14 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @export()
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two stacks of matrices."""
+    """The products of two stacks of matrices.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 4)).shape
+    torch.Size([2, 1, 4])
+    """
     _check("batch1", input, 3)
     _check("batch2", mat2, 3)
     if input.value.shape[0] != mat2.value.shape[0]:
@@ -48,7 +57,14 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @export()
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """The product of a matrix and a vector."""
+    """The product of a matrix and a vector.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.mv(torch.eye(2), torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
     _check("input", input, 2)
     _check("vec", vec, 1)
     return matmul(input, vec)  # type: ignore[no-any-return]
@@ -56,7 +72,14 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 @export("dot", "inner")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of entries."""
+    """The sum of the products of entries.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     if input.value.ndim != 1 or tensor.value.ndim != 1:
         return wrap(np.inner(input.lift(), tensor.lift()))
     if input.value.shape != tensor.value.shape:
@@ -67,40 +90,74 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 @export("vdot")
 @composed("VdotBackward0")
 def vdot(x: Any, y: Any) -> Any:
-    """The dot product with the conjugate of the first."""
+    """The dot product with the conjugate of the first.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
+    tensor(1.+0.j)
+    """
     return np.vdot(x, y)
 
 
 @export("outer", "ger")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """All products of two vectors' entries."""
+    """All products of two vectors' entries.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.outer(torch.ones(2), torch.ones(3)).shape
+    torch.Size([2, 3])
+    """
     return named(input.unsqueeze(1) * vec2.unsqueeze(0), "MulBackward0")
 
 
 @export("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * mat1 @ mat2."""
-    return _added(input, mm(mat1, mat2), beta, alpha, "AddmmBackward0")
+    """beta * input + alpha * mat1 @ mat2.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.addmm(torch.ones(2), torch.eye(2), torch.eye(2)).sum()
+    tensor(6.)
+    """
+    return _added("AddmmBackward0", mm, input, mat1, mat2, beta, alpha)
 
 
 @export("addmv")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * mat @ vec."""
-    return _added(input, mv(mat, vec), beta, alpha, "AddmvBackward0")
+    """beta * input + alpha * mat @ vec.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.addmv(torch.ones(2), torch.eye(2), torch.tensor([1.0, 2.0]))
+    tensor([2., 3.])
+    """
+    return _added("AddmvBackward0", mv, input, mat, vec, beta, alpha)
 
 
 @export("baddbmm")
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Tensor:
-    """beta * input + alpha * batch1 @ batch2."""
-    return _added(input, bmm(batch1, batch2), beta, alpha, "BaddbmmBackward0")
+    """beta * input + alpha * batch1 @ batch2.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.baddbmm(torch.ones(2), torch.ones(2, 1, 3), torch.ones(2, 3, 2)).shape
+    torch.Size([2, 1, 2])
+    """
+    return _added("BaddbmmBackward0", bmm, input, batch1, batch2, beta, alpha)
 
 
-def _added(input: Tensor, product: Tensor, beta: Any, alpha: Any, name: str) -> Tensor:
-    product = product if alpha == 1 else alpha * product
-    input = input if beta == 1 else beta * input
-    return named(input + product, name)
+def _added(name: str, product: Any, input: Tensor, a: Any, b: Any, beta: Any, alpha: Any) -> Tensor:
+    added = product(a, b) if alpha == 1 else alpha * product(a, b)
+    return named((input if beta == 1 else beta * input) + added, name, input, a, b)
 
 
 @export(method=False)
@@ -115,38 +172,75 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
+    if MODE.autocast is not None:
+        operands = tuple(narrowed(each) for each in operands)
     try:
-        return wrap(np.einsum(equation, *(each.lift() for each in operands)))
+        out = wrap(np.einsum(equation, *(each.lift() for each in operands)))
     except ValueError as error:
         raise TensorError(f"einsum(): {error}") from None
+    if len(operands) > 1:
+        return named(out, "ViewBackward0")
+    summed = out.numel() != operands[0].numel()
+    return named(out, "SumBackward1" if summed else "PermuteBackward0", operands)
 
 
 @export("tensordot", method=False)
 @composed("ViewBackward0")
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
-    """Sums of products over some dimensions."""
+    """Sums of products over some dimensions.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), 1).shape
+    torch.Size([2, 4])
+    """
     return np.tensordot(a, b, dims)
 
 
 @export("kron")
-@composed("ViewBackward0")
+@composed("UnsafeViewBackward0")
 def kron(x: Any, y: Any) -> Any:
-    """The Kronecker product."""
+    """The Kronecker product.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
     return np.kron(x, y)
 
 
 @export()
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
-    """The cross product of vectors of length 3."""
+    """The cross product of vectors of length 3.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
+    tensor([0., 0., 1.])
+    """
     return named(
-        lower(np.linalg.cross(input.lift(), other.lift(), axis=dim)), "LinalgCrossBackward0"
+        lower(np.linalg.cross(input.lift(), other.lift(), axis=dim)),
+        "LinalgCrossBackward0",
+        input,
+        other,
     )
 
 
 @export("cdist", method=False)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
-    """The distances of all rows of one matrix from all rows of another."""
+    """The distances of all rows of one matrix from all rows of another.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cdist(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
     from functrans.torch.reducing import vector_norm
 
     apart = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return named(vector_norm(apart, p, (-1,), False), "CdistBackward0")
+    return named(vector_norm(apart, p, (-1,), False), "CdistBackward0", x1, x2)

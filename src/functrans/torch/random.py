@@ -17,6 +17,8 @@ from functrans.torch.registry import export
 from functrans.torch.tape import MODE
 from functrans.torch.tensor import Tensor, make
 
+__all__ = ["Generator", "manual_seed"]
+
 
 @export("Generator", method=False)
 class Generator:
@@ -36,21 +38,61 @@ class Generator:
         self.source = np.random.default_rng(self._seed)
 
     def manual_seed(self, seed: int) -> Generator:
+        """Begin again from a seed.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.Generator().manual_seed(3).initial_seed()
+        3
+        """
         self._seed = int(seed)
         self.source = np.random.default_rng(self._seed % (1 << 64))
         return self
 
     def seed(self) -> int:
+        """Begin again from a seed that nobody knows; returns it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.Generator().seed() > 0
+        True
+        """
         self.manual_seed(secrets.randbits(63))
         return self._seed
 
     def initial_seed(self) -> int:
+        """The seed that the generator began from.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.Generator().manual_seed(3).initial_seed()
+        3
+        """
         return self._seed
 
     def get_state(self) -> Any:
+        """The state, for `set_state`.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.Generator().get_state() is not None
+        True
+        """
         return self.source.bit_generator.state
 
     def set_state(self, state: Any) -> None:
+        """Go on from a state.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> generator = torch.Generator()
+        >>> generator.set_state(torch.Generator().get_state())
+        """
         self.source.bit_generator.state = state
 
 
@@ -141,7 +183,14 @@ def randint(
 
 @export(method=False)
 def randint_like(input: Tensor, low: int, high: Any = None, **options: Any) -> Tensor:
-    """Random integers with the shape and dtype of a tensor."""
+    """Random integers with the shape and dtype of a tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.randint_like(torch.zeros(2), 1, 2)
+    tensor([1., 1.])
+    """
     low, high = (0, low) if high is None else (low, high)
     options.setdefault("dtype", input.dtype)
     return randint(low, high, tuple(input.shape), **options)
@@ -191,7 +240,14 @@ def _detached(x: Any) -> Any:
 
 @export()
 def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
-    """Ones with the probabilities of the input, and zeros."""
+    """Ones with the probabilities of the input, and zeros.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     drawn = source(generator).random(input.value.shape) < input.value
     return make(np.asarray(drawn).astype(input.value.dtype)[()])
 
@@ -200,7 +256,14 @@ def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
 ) -> Tensor:
-    """Places drawn with the probabilities of each row."""
+    """Places drawn with the probabilities of each row.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.multinomial(torch.tensor([0.0, 1.0]), 1)
+    tensor([1])
+    """
     weights = np.asarray(input.detach().value, np.float64)
     rows = weights.reshape(-1, weights.shape[-1])
     rng = source(generator)
@@ -232,7 +295,14 @@ _filling(
 )
 _filling("bernoulli_", lambda rng, shape, p=0.5: rng.random(shape) < p)
 _filling("exponential_", lambda rng, shape, lambd=1.0: rng.exponential(1 / lambd, shape))
-_filling("random_", lambda rng, shape, low=0, high=1 << 24: rng.integers(low, high, shape))
+_filling("random_", lambda rng, shape, *bounds: rng.integers(*_bounds(*bounds), shape))
+
+
+def _bounds(low: int | None = None, high: int | None = None) -> tuple[int, int]:
+    """From 0 to the only bound that is given, or between two of them."""
+    if high is None:
+        return 0, 1 << 24 if low is None else low
+    return low or 0, high
 
 
 def _uniform(rng: Any, shape: Any, low: float, high: float, named: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Reductions, running sums, sorting and searching."""
+"""Reductions and running sums."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of
 from functrans.ops import reduction, structure
 from functrans.torch import dtypes
 from functrans.torch.errors import TensorError
 from functrans.torch.registry import composed, export
-from functrans.torch.tensor import Tensor, apply, cast, check_dim, lower, make, named, wrap
+from functrans.torch.tensor import Tensor, apply, cast, check_dim, make, named, wrap
 
 _NONE = object()
 _np: Any = np  # its types know no tracers
@@ -85,7 +84,14 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 @export()
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean along some dimensions, or of all entries."""
+    """The mean along some dimensions, or of all entries.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.mean(torch.tensor([1.0, 2.0]))
+    tensor(1.5000)
+    """
     if dtype is not None:
         input = input.to(dtype)
     if input.dtype.category < 2:
@@ -100,7 +106,14 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 @export()
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product of all entries, or along one dimension."""
+    """The product of all entries, or along one dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.prod(torch.tensor([2.0, 3.0]))
+    tensor(6.)
+    """
     if dtype is not None:
         input = input.to(dtype)
     elif input.dtype.category < 2:
@@ -147,7 +160,8 @@ def _extreme(name: str, primitive: Any, search: Any, pairwise: str) -> Any:
         other = options.pop("other", args[0] if args and isinstance(args[0], Tensor) else None)
         if other is not None:
             return getattr(input, pairwise)(other)
-        dim, keepdim = options.pop("dim", _NONE), options.pop("keepdim", False)
+        dim = options.pop("dim", options.pop("axis", _NONE))
+        keepdim = options.pop("keepdim", options.pop("keepdims", False))
         if args:
             dim, keepdim = args[0], (args[1] if len(args) > 1 else keepdim)
         if dim is _NONE:
@@ -164,7 +178,8 @@ def _extreme(name: str, primitive: Any, search: Any, pairwise: str) -> Any:
         if not keepdim:
             values, places = values.squeeze(dim), places.squeeze(dim)
         return results(
-            name, {"values": named(values, f"{name.capitalize()}Backward0"), "indices": places}
+            name,
+            {"values": named(values, f"{name.capitalize()}Backward0", input), "indices": places},
         )
 
     function.__name__ = name
@@ -197,9 +212,16 @@ _amount("amin", reduction.min)
 
 @export("aminmax")
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest and the largest entry."""
-    low, high = input.amin(dim, keepdim), input.amax(dim, keepdim)
-    return results("aminmax", {"min": low, "max": high})
+    """The smallest and the largest entry.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.aminmax(torch.tensor([1.0, 3.0])).max
+    tensor(3.)
+    """
+    ends = {"min": input.amin(dim, keepdim), "max": input.amax(dim, keepdim)}
+    return results("aminmax", {k: named(v, "AminmaxBackward0", input) for k, v in ends.items()})
 
 
 def _spread(name: str, root: bool) -> Any:
@@ -240,14 +262,35 @@ std = _spread("std", True)
 
 @export("var_mean", method=False)
 def var_mean(input: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
-    """The variance and the mean."""
-    return var(input, dim, **options), mean(input, dim, options.get("keepdim", False))
+    """The variance and the mean.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.var_mean(torch.tensor([1.0, 3.0]))
+    (tensor(2.), tensor(2.))
+    """
+    return _and_mean("VarMeanBackward0", var, input, dim, options)
 
 
 @export("std_mean", method=False)
 def std_mean(input: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean."""
-    return std(input, dim, **options), mean(input, dim, options.get("keepdim", False))
+    """The standard deviation and the mean.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.std_mean(torch.tensor([1.0, 3.0]))
+    (tensor(1.4142), tensor(2.))
+    """
+    return _and_mean("StdMeanBackward0", std, input, dim, options)
+
+
+def _and_mean(
+    name: str, spread: Any, input: Tensor, dim: Any, options: dict[str, Any]
+) -> tuple[Tensor, Tensor]:
+    middle = mean(input, dim, options.get("keepdim", False))
+    return named(spread(input, dim, **options), name, input), named(middle, name, input)
 
 
 def highest(x: Any, axis: Any) -> Any:
@@ -301,7 +344,14 @@ def _softmax(x: Any, axis: Any) -> Any:
 
 @export("log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """The logarithm of `softmax`."""
+    """The logarithm of `softmax`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.log_softmax(torch.zeros(2), 0)
+    tensor([-0.6931, -0.6931])
+    """
     return _log_softmax(input if dtype is None else input.to(dtype), axes(dim, input.value.ndim))  # type: ignore[no-any-return]
 
 
@@ -349,13 +399,27 @@ def vector_norm(x: Any, order: Any, axis: Any, keepdim: bool) -> Any:
 
 @export()
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The sum of all entries up to each one."""
+    """The sum of all entries up to each one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cumsum(torch.tensor([1.0, 2.0, 3.0]), 0)
+    tensor([1., 3., 6.])
+    """
     return _running(reduction.cumsum, input, dim, dtype)
 
 
 @export()
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The product of all entries up to each one."""
+    """The product of all entries up to each one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cumprod(torch.tensor([1.0, 2.0, 3.0]), 0)
+    tensor([1., 2., 6.])
+    """
     return _running(reduction.cumprod, input, dim, dtype)
 
 
@@ -370,7 +434,14 @@ def _running(primitive: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
 
 @export()
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log of the running sum of exp."""
+    """log of the running sum of exp.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.logcumsumexp(torch.zeros(2), 0)
+    tensor([0.0000, 0.6931])
+    """
     return _log_cumulative(input, check_dim(dim, input.value.ndim))  # type: ignore[no-any-return]
 
 
@@ -381,7 +452,14 @@ def _log_cumulative(x: Any, axis: int) -> Any:
 
 @export()
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    """Differences of neighbors."""
+    """Differences of neighbors.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.diff(torch.tensor([1.0, 4.0, 9.0]))
+    tensor([3., 5.])
+    """
     return wrap(np.diff(input.lift(), n, check_dim(dim, input.value.ndim)))
 
 
@@ -389,149 +467,41 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
 
 
 @export()
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The places that sort a tensor along a dimension."""
-    axis = check_dim(dim, input.value.ndim)
-    if not input.value.ndim:
-        return make(np.int64(0))
-    keys = input.detach().lift()
-    if not descending:
-        return wrap(np.argsort(keys, axis=axis, stable=True))
-    # Sorted from the end, so that equal entries keep their order.
-    backward = np.argsort(np.flip(keys, axis), axis=axis, stable=True)
-    return wrap(np.flip(keys.shape[axis] - 1 - backward, axis))
-
-
-@export()
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """The sorted entries along a dimension, and their places.
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many entries are not zero.
 
     Examples
     --------
     >>> import functrans.torch as torch
-    >>> torch.sort(torch.tensor([2.0, 1.0])).indices
-    tensor([1, 0])
+    >>> torch.count_nonzero(torch.tensor([0, 5, 0, 7]))
+    tensor(2)
     """
-    places = argsort(input, dim, descending)
-    values = named(along(input, dim, places), "SortBackward0")
-    return results("sort", {"values": values, "indices": places})
-
-
-@export()
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """The k largest (or smallest) entries along a dimension, and their places."""
-    axis = check_dim(dim, input.value.ndim)
-    if input.value.ndim and k > input.value.shape[axis]:
-        raise TensorError("selected index k out of range")
-    places = argsort(input, dim, descending=largest).narrow(axis, 0, k)
-    values = named(along(input, dim, places), "TopkBackward0")
-    return results("topk", {"values": values, "indices": places})
-
-
-@export()
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """The k-th smallest entry along a dimension, and its place."""
-    axis = check_dim(dim, input.value.ndim)
-    places = argsort(input, dim).narrow(axis, k - 1, 1)
-    return _one("kthvalue", input, axis, places, keepdim)
-
-
-def _one(kind: str, input: Tensor, axis: int, places: Tensor, keepdim: bool) -> Any:
-    values = along(input, axis, places)
-    if not keepdim:
-        values, places = values.squeeze(axis), places.squeeze(axis)
-    named(values, f"{kind.capitalize()}Backward0")
-    return results(kind, {"values": values, "indices": places})
-
-
-@export()
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The middle entry, the lower of two."""
-    if dim is None:
-        flat = input.reshape(-1)
-        return flat.kthvalue((flat.numel() + 1) // 2, 0).values
-    axis = check_dim(dim, input.value.ndim)
-    places = argsort(input, dim).narrow(axis, (input.value.shape[axis] - 1) // 2, 1)
-    return _one("median", input, axis, places, keepdim)
-
-
-@export()
-def quantile(
-    input: Tensor,
-    q: Any,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
-) -> Tensor:
-    """Quantiles along a dimension."""
-    level = q.detach().value if isinstance(q, Tensor) else q
-    axis = None if dim is None else check_dim(dim, input.value.ndim)
-    out = _np.quantile(input.lift(), level, axis=axis, keepdims=keepdim, method=interpolation)
-    return cast(lower(out), input.value.dtype)
-
-
-@export()
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The places of entries that are not zero, as rows, or as one tensor for each dimension."""
-    places = np.nonzero(np.atleast_1d(concrete(input.detach().value)))
-    if as_tuple:
-        return tuple(map(make, places))
-    if not input.value.ndim:
-        return make(np.zeros((len(places[0]), 0), np.int64))
-    return make(np.stack(places, axis=1))
-
-
-@export()
-def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """How many entries are not zero."""
     return sum(input != 0, dim)
-
-
-@export()
-def unique(
-    input: Tensor,
-    sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    dim: int | None = None,
-) -> Any:
-    """The distinct entries in order."""
-    found = _np.unique(
-        concrete(input.detach().value),
-        return_inverse=return_inverse,
-        return_counts=return_counts,
-        axis=dim,
-    )
-    return tuple(map(make, found)) if isinstance(found, tuple) else make(found)
-
-
-@export()
-def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number occurs."""
-    given = None if weights is None else weights.detach().value
-    return make(np.bincount(input.value, given, minlength))
-
-
-@export(method=False)
-def searchsorted(
-    sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None
-) -> Tensor:
-    """Where entries would have to be inserted to keep a sequence in order."""
-    values = input.detach().value if isinstance(input, Tensor) else input
-    chosen = side or ("right" if right else "left")
-    return make(_np.searchsorted(sorted_sequence.detach().value, values, chosen))
 
 
 @export("nansum")
 @composed("NansumBackward0")
 def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The sum of what is not nan."""
+    """The sum of what is not nan.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nansum(torch.tensor([1.0, float("nan")]))
+    tensor(1.)
+    """
     return np.nansum(x, axis=None if dim is None else axes(dim, x.ndim), keepdims=keepdim)
 
 
 @export("nanmean")
-@composed("NanmeanBackward0")
+@composed("DivBackward0")
 def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The mean of what is not nan."""
+    """The mean of what is not nan.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nanmean(torch.tensor([1.0, float("nan")]))
+    tensor(1.)
+    """
     return np.nanmean(x, axis=None if dim is None else axes(dim, x.ndim), keepdims=keepdim)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.torch.errors import TensorTypeError, TensorValueError
+from functrans.torch.nn.parameter import Parameter
 from functrans.torch.registry import export
 from functrans.torch.tensor import Tensor, make
 
@@ -19,7 +20,11 @@ def _written(value: Any, arrays: dict[str, Any]) -> Any:
     if isinstance(value, (Tensor, np.ndarray)):
         name = f"tensor{len(arrays)}"
         arrays[name] = np.asarray(value.detach().value if isinstance(value, Tensor) else value)
-        return {"kind": "tensor" if isinstance(value, Tensor) else "array", "name": name}
+        kind = "tensor" if isinstance(value, Tensor) else "array"
+        if isinstance(value, Parameter):
+            kind = "parameter"
+        wanted = isinstance(value, Tensor) and value.is_leaf and value.requires_grad
+        return {"kind": kind, "name": name, "requires_grad": wanted}
     if isinstance(value, dict):
         items = [[_written(k, arrays), _written(v, arrays)] for k, v in value.items()]
         return {"kind": "dict", "items": items}
@@ -38,9 +43,12 @@ def _written(value: Any, arrays: dict[str, Any]) -> Any:
 
 def _read(node: Any, arrays: Any) -> Any:
     kind = node["kind"]
-    if kind in ("tensor", "array"):
+    if kind in ("tensor", "array", "parameter"):
         array = arrays[node["name"]]
-        return make(array if array.ndim else array[()]) if kind == "tensor" else array
+        if kind == "array":
+            return array
+        tensor, wanted = make(array if array.ndim else array[()]), node["requires_grad"]
+        return Parameter(tensor, wanted) if kind == "parameter" else tensor.requires_grad_(wanted)
     if kind == "dict":
         return {_read(k, arrays): _read(v, arrays) for k, v in node["items"]}
     if kind in ("list", "tuple"):
@@ -75,7 +83,18 @@ def save(obj: Any, f: Any) -> None:
 
 @export(method=False)
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True, **options: Any) -> Any:
-    """Read what `save` wrote."""
+    """Read what `save` wrote.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save([1, 2], file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    [1, 2]
+    """
     with np.load(f, allow_pickle=False) as arrays:
         if _STRUCTURE not in arrays:
             raise TensorValueError("torch.load: this file was not written by functrans' torch.save")

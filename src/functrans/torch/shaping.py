@@ -1,4 +1,4 @@
-"""Views of tensors, and functions that move entries around."""
+"""Shapes: views of tensors, and copies with entries in other places."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer
-from functrans.core.shapes import shape_of
-from functrans.ops import indexing, structure
+from functrans.ops import structure
 from functrans.torch import dtypes, views
-from functrans.torch.errors import TensorError, TensorIndexError, TensorTypeError, TensorValueError
-from functrans.torch.registry import FUNCTIONS, attach, composed, export, lift
-from functrans.torch.tape import MODE, record_call
-from functrans.torch.tensor import Size, Tensor, cast, check_dim, lower, make, named, wrap
+from functrans.torch.errors import TensorError
+from functrans.torch.registry import FUNCTIONS, attach, export
+from functrans.torch.tape import MODE, lowered, record_call
+from functrans.torch.tensor import Size, Tensor, check_dim, lower, make, named, wrap
 
 
 def view_of(input: Tensor, primitive: Any, params: Any, back: Any, name: str) -> Tensor:
@@ -37,6 +36,18 @@ def view_of(input: Tensor, primitive: Any, params: Any, back: Any, name: str) ->
     return views.link(  # type: ignore[no-any-return]
         result, input, lambda face: primitive(face, **params), lambda base, view: back(view)
     )
+
+
+def linked_view(input: Tensor, memory: Any, read: Any, write: Any, name: str) -> Tensor:
+    """A view: `memory` is NumPy's, `read` makes it from a face and `write` puts it back."""
+    if isinstance(input.value, Tracer):
+        return views.link(lower(read(input.value)), input, read, write)  # type: ignore[no-any-return]
+    array = views.memory(input)
+    record = None
+    if input.record is not None and MODE.enabled:
+        _, record = lowered(read(input.lift()))
+    shown = named(make(memory(array), record), name, input)
+    return views.link(shown, input, read, write)  # type: ignore[no-any-return]
 
 
 def _shape(input: Tensor, size: tuple[Any, ...]) -> tuple[int, ...]:
@@ -85,7 +96,14 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 @export(function=False)
 def view(self: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape; also `view(dtype)`."""
+    """The same memory in another shape; also `view(dtype)`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.arange(4).view(2, 2).shape
+    torch.Size([2, 2])
+    """
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         return make(views.memory(self).view(shape[0].numpy))
     wanted = _shape(self, shape)
@@ -101,37 +119,74 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 
 @export(function=False)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same memory in the shape of another tensor."""
+    """The same memory in the shape of another tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.arange(4).view_as(torch.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
     return view(self, *other.shape)
 
 
 @export(function=False)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same entries in the shape of another tensor."""
+    """The same entries in the shape of another tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(4).reshape_as(torch.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
     return reshape(self, *other.shape)
 
 
 @export()
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Some neighboring dimensions as one."""
+    """Some neighboring dimensions as one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.flatten(torch.ones(2, 3)).shape
+    torch.Size([6])
+    """
     shape = tuple(input.value.shape)
     start, end = check_dim(start_dim, len(shape)), check_dim(end_dim, len(shape))
     if start > end:
         raise TensorError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not shape:
         return reshape(input, 1)
+    if start == end:
+        return input
     return reshape(input, *shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
 
 
 @export()
 def ravel(input: Tensor) -> Tensor:
-    """The same entries in one row."""
+    """The same entries in one row.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ravel(torch.ones(2, 3)).shape
+    torch.Size([6])
+    """
     return reshape(input, -1)
 
 
 @export()
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """One dimension as several."""
+    """One dimension as several.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.unflatten(torch.ones(6), 0, (2, 3)).shape
+    torch.Size([2, 3])
+    """
     shape = tuple(input.value.shape)
     axis = check_dim(dim, len(shape))
     known = math.prod(length for length in sizes if length != -1)
@@ -141,7 +196,14 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @export()
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """The tensor without dimensions of length 1, or without some of them."""
+    """The tensor without dimensions of length 1, or without some of them.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.squeeze(torch.ones(1, 3, 1)).shape
+    torch.Size([3])
+    """
     shape = tuple(input.value.shape)
     if dim is None:
         chosen = set(range(len(shape)))
@@ -154,7 +216,14 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 @export()
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """The tensor with one more dimension, of length 1."""
+    """The tensor with one more dimension, of length 1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.unsqueeze(torch.ones(3), 0).shape
+    torch.Size([1, 3])
+    """
     shape = list(input.value.shape)
     axis = check_dim(dim, len(shape) + 1)
     shape.insert(axis, 1)
@@ -199,7 +268,14 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 @export("transpose", "swapaxes", "swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged."""
+    """Two dimensions exchanged.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.transpose(torch.ones(2, 3, 4), 0, 2).shape
+    torch.Size([4, 3, 2])
+    """
     ndim = input.value.ndim
     a, b = check_dim(dim0, ndim), check_dim(dim1, ndim)
     if not ndim:
@@ -211,7 +287,14 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @export()
 def t(input: Tensor) -> Tensor:
-    """A matrix with rows and columns exchanged."""
+    """A matrix with rows and columns exchanged.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.t(torch.ones(2, 3)).shape
+    torch.Size([3, 2])
+    """
     if input.value.ndim > 2:
         raise TensorError(
             f"t() expects a tensor with <= 2 dimensions, but self is {input.value.ndim}D"
@@ -220,10 +303,26 @@ def t(input: Tensor) -> Tensor:
 
 
 def _T(self: Tensor) -> Tensor:
+    """The dimensions in reverse order.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(2, 3).T.shape
+    torch.Size([3, 2])
+    """
     return _permuted(self, tuple(reversed(range(self.value.ndim))), "PermuteBackward0")
 
 
 def _mT(self: Tensor) -> Tensor:
+    """Matrices with rows and columns exchanged.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(4, 2, 3).mT.shape
+    torch.Size([4, 3, 2])
+    """
     if self.value.ndim < 2:
         raise TensorError(
             "tensor.mT is only supported on matrices or batches of matrices. Got "
@@ -233,6 +332,14 @@ def _mT(self: Tensor) -> Tensor:
 
 
 def _H(self: Tensor) -> Tensor:
+    """A matrix transposed and conjugated.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([[1j, 2j]]).H.shape
+    torch.Size([2, 1])
+    """
     if self.value.ndim not in (0, 2):
         raise TensorError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.value.ndim}-D tensor."
@@ -240,13 +347,31 @@ def _H(self: Tensor) -> Tensor:
     return transpose(self, 0, 1).conj() if self.is_complex() else transpose(self, 0, 1)
 
 
-attach(T=property(_T), mT=property(_mT), H=property(_H))
-attach(mH=property(lambda self: _mT(self).conj()))
+def _mH(self: Tensor) -> Tensor:
+    """Matrices transposed and conjugated.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([[1j, 2j]]).mH.shape
+    torch.Size([2, 1])
+    """
+    return _mT(self).conj()  # type: ignore[no-any-return]
+
+
+attach(T=property(_T), mT=property(_mT), H=property(_H), mH=property(_mH))
 
 
 @export("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Some dimensions moved to other places."""
+    """Some dimensions moved to other places.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.movedim(torch.ones(2, 3, 4), 0, 2).shape
+    torch.Size([3, 4, 2])
+    """
     ndim = input.value.ndim
     sources = [check_dim(s, ndim) for s in ([source] if isinstance(source, int) else source)]
     targets = [
@@ -260,7 +385,14 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @export(function=False)
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """Dimensions of length 1 repeated, without copying; -1 keeps a length."""
+    """Dimensions of length 1 repeated, without copying; -1 keeps a length.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([[1.0], [2.0]]).expand(2, 3).shape
+    torch.Size([2, 3])
+    """
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     shape = tuple(self.value.shape)
@@ -279,46 +411,88 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
                 f"({n}) at non-singleton dimension {k + extra}.  Target sizes: {list(sizes)}.  Tensor "
                 f"sizes: {list(shape)}"
             )
-    if isinstance(self.value, np.generic):
-        views.memory(self)
-    return named(lower(structure.broadcast_to(self.lift(), shape=tuple(wanted))), "ExpandBackward0")
+    return view_of(
+        self, structure.broadcast_to, {"shape": tuple(wanted)}, refuse_overlap, "ExpandBackward0"
+    )
+
+
+def refuse_overlap(view: Any) -> Any:
+    raise TensorError(
+        "unsupported operation: more than one element of the written-to tensor refers to a single "
+        "memory location. Please clone() the tensor before performing the operation."
+    )
 
 
 @export(function=False)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """`expand` to the shape of another tensor."""
+    """`expand` to the shape of another tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1).expand_as(torch.zeros(3))
+    tensor([1., 1., 1.])
+    """
     return expand(self, *other.shape)
 
 
 @export()
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """`expand` to a shape."""
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
+    """`expand` to a shape.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.broadcast_to(torch.tensor([1.0]), (3,))
+    tensor([1., 1., 1.])
+    """
     return expand(input, *size)
 
 
 @export(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Tensors expanded to one shape."""
+    """Tensors expanded to one shape.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.broadcast_tensors(torch.ones(2, 1), torch.ones(3))[0].shape
+    torch.Size([2, 3])
+    """
     shape = np.broadcast_shapes(*(each.value.shape for each in tensors))
     return tuple(expand(each, *shape) for each in tensors)
 
 
 @export(method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that these broadcast to."""
+    """The shape that these broadcast to.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
     return Size(np.broadcast_shapes(*shapes))
 
 
 @export(function=False)
 def repeat(self: Tensor, *sizes: Any) -> Tensor:
-    """Copies of the tensor side by side along each dimension."""
+    """Copies of the tensor side by side along each dimension.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor([1, 2]).repeat(2)
+    tensor([1, 2, 1, 2])
+    """
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     if len(sizes) < self.value.ndim:
         raise TensorError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
         )
-    return named(lower(np.tile(_with_axes(self), sizes)), "RepeatBackward0")
+    return named(lower(np.tile(_with_axes(self), sizes)), "RepeatBackward0", self)
 
 
 def _with_axes(tensor: Tensor) -> Any:
@@ -328,291 +502,33 @@ def _with_axes(tensor: Tensor) -> Any:
 
 @export()
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """Copies of the tensor side by side; missing dimensions count as 1."""
+    """Copies of the tensor side by side; missing dimensions count as 1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tile(torch.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    return named(lower(np.tile(_with_axes(input), dims)), "RepeatBackward0")
+    return named(lower(np.tile(_with_axes(input), dims)), "RepeatBackward0", input)
 
 
 @export()
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Each entry repeated."""
+    """Each entry repeated.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
     count = repeats.value if isinstance(repeats, Tensor) else repeats
-    return wrap(np.repeat(input.lift(), count, axis=dim))
-
-
-@export("flip")
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """The entries in reverse order along some dimensions."""
-    axes = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    places = tuple(check_dim(axis, input.value.ndim) for axis in axes)
-    return named(lower(np.flip(input.lift(), places)).contiguous(), "FlipBackward0")
-
-
-@export("fliplr")
-@composed("FlipBackward0")
-def fliplr(x: Any) -> Any:
-    """Columns in reverse order."""
-    return np.fliplr(x)
-
-
-@export("flipud")
-@composed("FlipBackward0")
-def flipud(x: Any) -> Any:
-    """Rows in reverse order."""
-    return np.flipud(x)
-
-
-@export("roll")
-@composed("RollBackward0")
-def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
-    """Entries moved along, and back in at the other end."""
-    return np.roll(x, shifts, dims)
-
-
-@export("rot90")
-@composed("Rot90Backward0")
-def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
-    """A matrix turned by quarters."""
-    return np.rot90(x, k, tuple(dims))
-
-
-# Joining and splitting.
-
-
-def _joint(tensors: Any, name: str) -> list[Tensor]:
-    if isinstance(tensors, Tensor):
-        raise TensorTypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
-    parts = list(tensors)
-    if not parts:
-        kind = TensorValueError if name == "cat" else TensorError
-        raise kind(f"torch.{name}(): expected a non-empty list of Tensors")
-    for k, part in enumerate(parts):
-        if not isinstance(part, Tensor):
-            raise TensorTypeError(
-                f"expected Tensor as element {k} in argument 0, but got {type(part).__name__}"
-            )
-    wanted = parts[0].dtype
-    for part in parts[1:]:
-        wanted = dtypes.promote_types(wanted, part.dtype)
-    return [cast(part, wanted.numpy) for part in parts]
-
-
-@export("cat", "concat", "concatenate", method=False)
-def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors one after the other along a dimension.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.cat([torch.zeros(1), torch.ones(2)])
-    tensor([0., 1., 1.])
-    """
-    parts = [p for p in _joint(tensors, "cat") if p.value.shape != (0,)] or list(tensors)
-    shapes = [tuple(part.value.shape) for part in parts]
-    ndim = len(shapes[0])
-    if not ndim:
-        raise TensorError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    axis = check_dim(dim, ndim)
-    for k, shape in enumerate(shapes):
-        if len(shape) != ndim:
-            raise TensorError(
-                f"Tensors must have same number of dimensions: got {ndim} and {len(shape)}"
-            )
-        for place, (m, n) in enumerate(zip(shapes[0], shape, strict=True)):
-            if place != axis and m != n:
-                raise TensorError(
-                    f"Sizes of tensors must match except in dimension {axis}. Expected size {m} but "
-                    f"got size {n} for tensor number {k} in the list."
-                )
-    return wrap(structure.concatenate(*map(lift, parts), axis=axis))
-
-
-@export(method=False)
-def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape, along a new dimension.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.stack([torch.tensor(1.0), torch.tensor(2.0)])
-    tensor([1., 2.])
-    """
-    parts = _joint(tensors, "stack")
-    for k, part in enumerate(parts):
-        if part.value.shape != parts[0].value.shape:
-            raise TensorError(
-                f"stack expects each tensor to be equal size, but got {list(parts[0].value.shape)} at "
-                f"entry 0 and {list(part.value.shape)} at entry {k}"
-            )
-    axis = check_dim(dim, parts[0].value.ndim + 1)
-    return named(lower(np.stack([part.lift() for part in parts], axis=axis)), "StackBackward0")
-
-
-def _stacker(name: str, function: Any) -> None:
-    def stacked(tensors: Any) -> Tensor:
-        return named(
-            lower(function([part.lift() for part in _joint(tensors, name)])), "CatBackward0"
-        )
-
-    export(name, method=False)(stacked)
-
-
-_stacker("hstack", np.hstack)
-_stacker("vstack", np.vstack)
-_stacker("row_stack", np.vstack)
-_stacker("dstack", np.dstack)
-_stacker("column_stack", np.column_stack)
-
-
-@export()
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` entries from `start` on, along a dimension."""
-    axis = check_dim(dim, input.value.ndim)
-    start = int(start) + (input.value.shape[axis] if start < 0 else 0)
-    if start + length > input.value.shape[axis]:
-        raise TensorError(
-            f"start ({start}) + length ({length}) exceeds dimension size ({input.value.shape[axis]})."
-        )
-    return input[(slice(None),) * axis + (slice(start, start + length),)]
-
-
-@export()
-def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """One entry along a dimension, which goes away."""
-    if not input.value.ndim:
-        raise TensorIndexError("select() cannot be applied to a 0-dim tensor.")
-    axis = check_dim(dim, input.value.ndim)
-    return input[(slice(None),) * axis + (int(index),)]
-
-
-@export()
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of a size, or of the given sizes, along a dimension."""
-    axis = check_dim(dim, tensor.value.ndim)
-    total = tensor.value.shape[axis]
-    if isinstance(split_size_or_sections, int):
-        step = split_size_or_sections
-        sizes = [min(step, total - k) for k in range(0, total, step)] or [0]
-    else:
-        sizes = list(split_size_or_sections)
-        if sum(sizes) != total:
-            raise TensorError(
-                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size "
-                f"at dimension {axis}), but got split_sizes={sizes}"
-            )
-    pieces, start = [], 0
-    for size in sizes:
-        pieces.append(named(narrow(tensor, axis, start, size), "SplitBackward0"))
-        start += size
-    return tuple(pieces)
-
-
-@export()
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal size, but for the last."""
-    axis = check_dim(dim, input.value.ndim)
-    return split(input, max(1, -(-input.value.shape[axis] // chunks)), axis)
-
-
-@export()
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces between the given places, or as many as given."""
-    axis = check_dim(dim, input.value.ndim)
-    places = np.array_split(np.arange(input.value.shape[axis]), indices_or_sections)
-    return split(input, [len(place) for place in places], axis)
-
-
-@export()
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All slices along a dimension."""
-    axis = check_dim(dim, input.value.ndim)
-    count = input.value.shape[axis]
-    return tuple(named(select(input, axis, k), "UnbindBackward0") for k in range(count))
-
-
-# Diagonals and triangles.
-
-
-@export("tril")
-@composed("TrilBackward0")
-def tril(x: Any, diagonal: int = 0) -> Any:
-    """Zeros above a diagonal."""
-    return np.tril(x, diagonal)
-
-
-@export("triu")
-@composed("TriuBackward0")
-def triu(x: Any, diagonal: int = 0) -> Any:
-    """Zeros below a diagonal."""
-    return np.triu(x, diagonal)
-
-
-@export("diag")
-@composed("DiagBackward0")
-def diag(x: Any, diagonal: int = 0) -> Any:
-    """The diagonal of a matrix, or a matrix with this diagonal."""
-    return np.diag(x, diagonal)
-
-
-@export("diagonal")
-@composed("DiagonalBackward0")
-def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The diagonals of matrices."""
-    return np.diagonal(x, offset, dim1, dim2)
-
-
-@export("diag_embed")
-@composed("DiagEmbedBackward0")
-def diag_embed(x: Any, offset: int = 0) -> Any:
-    """Matrices with these diagonals."""
-    n = shape_of(x)[-1] + abs(offset)
-    rows = np.arange(shape_of(x)[-1])
-    template = (slice(None),) * (x.ndim - 1) + (indexing.ARRAY, indexing.ARRAY)
-    places = (rows + max(-offset, 0), rows + max(offset, 0))
-    shape = (*shape_of(x)[:-1], n, n)
-    return indexing.scatter(x, *places, shape=shape, template=template)
-
-
-@export("trace")
-@composed("TraceBackward0")
-def trace(x: Any) -> Any:
-    """The sum of the diagonal."""
-    return np.trace(x)
-
-
-_meshgrid: Any = np.meshgrid
-
-
-@export(method=False)
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid, one tensor for each dimension."""
-    parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    return tuple(lower(each) for each in _meshgrid(*map(lift, parts), indexing=indexing))
-
-
-@export(function=False)
-def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of a size along a dimension, as a new last dimension."""
-    axis = check_dim(dimension, self.value.ndim)
-    count = (self.value.shape[axis] - size) // step + 1
-    places = np.arange(count)[:, None] * step + np.arange(size)
-    windows = np.take(self.lift(), places, axis=axis)
-    return named(lower(np.moveaxis(windows, axis + 1, -1)), "UnfoldBackward0")
-
-
-@export(method=False)
-def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of a larger one."""
-    width = sum(each.shape[-1] for each in tensors)
-    rows, start = [], 0
-    for each in tensors:
-        after = width - start - each.shape[-1]
-        rows.append(np.pad(each.lift(), ((0, 0), (start, after))))
-        start += each.shape[-1]
-    return wrap(np.concatenate(rows))
+    name = "IndexSelectBackward0" if isinstance(repeats, Tensor) else "ViewBackward0"
+    return named(wrap(np.repeat(input.lift(), count, axis=dim)), name)
 
 
 FUNCTIONS["numel"] = Tensor.numel
-FUNCTIONS["is_tensor"] = lambda obj: isinstance(obj, Tensor)
 FUNCTIONS["is_floating_point"] = Tensor.is_floating_point
 FUNCTIONS["is_complex"] = Tensor.is_complex

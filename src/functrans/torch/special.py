@@ -18,6 +18,37 @@ from functrans.torch.reducing import logsumexp as logsumexp
 from functrans.torch.reducing import softmax as softmax
 from functrans.torch.registry import FUNCTIONS, composed, export
 
+__all__ = [
+    "bessel_j0",
+    "bessel_j1",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammaln",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "log1p",
+    "log_ndtr",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "ndtr",
+    "ndtri",
+    "psi",
+    "round",
+    "sinc",
+    "softmax",
+    "xlogy",
+]
+
 exp2, expm1, log1p, round = (FUNCTIONS[name] for name in ("exp2", "expm1", "log1p", "round"))
 psi, expit, gammaln = digamma, sigmoid, lgamma
 
@@ -39,31 +70,66 @@ erfcx, entr = _of_scipy("erfcx"), _of_scipy("entr")
 
 @composed("SpecialNdtrBackward0")
 def ndtr(x: Any) -> Any:
-    """The cumulative function of the normal distribution."""
+    """The cumulative function of the normal distribution.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.special.ndtr(torch.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.8413])
+    """
     return scipy_special("ndtr", x, normal.normal_cdf)
 
 
 @composed("SpecialNdtriBackward0")
 def ndtri(x: Any) -> Any:
-    """The inverse of `ndtr`."""
+    """The inverse of `ndtr`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.special.ndtri(torch.tensor([0.5, 0.9]))
+    tensor([0.0000, 1.2816])
+    """
     return scipy_special("ndtri", x, normal.normal_quantile)
 
 
 @composed("SpecialLogNdtrBackward0")
 def log_ndtr(x: Any) -> Any:
-    """The logarithm of `ndtr`."""
+    """The logarithm of `ndtr`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.special.log_ndtr(torch.tensor([0.0]))
+    tensor([-0.6931])
+    """
     return scipy_special("log_ndtr", x)
 
 
 @composed("XlogyBackward0")
 def xlogy(x: Any, y: Any) -> Any:
-    """x log y, and 0 where x is 0."""
+    """x log y, and 0 where x is 0.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
     return x * np.log(np.where(x == 0, 1, y)) + 0 * y
 
 
 @composed("SincBackward0")
 def sinc(x: Any) -> Any:
-    """sin(pi x) / (pi x)."""
+    """sin(pi x) / (pi x).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.sinc(torch.tensor([0.0, 0.5]))
+    tensor([1.0000, 0.6366])
+    """
     return np.sinc(x)
 
 

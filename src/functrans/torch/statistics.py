@@ -10,8 +10,9 @@ from functrans.core.dispatch import concrete
 from functrans.ops import access, indexing
 from functrans.torch import dtypes
 from functrans.torch.indexing import numpy_key
-from functrans.torch.reducing import along, results, searchsorted
+from functrans.torch.reducing import along, results
 from functrans.torch.registry import composed, export
+from functrans.torch.sorting import searchsorted
 from functrans.torch.tensor import Tensor, check_dim, make, named, wrap
 
 
@@ -36,7 +37,14 @@ _running_extreme("cummin", np.minimum.accumulate)
 
 @export()
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent entry along a dimension, the smallest of several, and its last place."""
+    """The most frequent entry along a dimension, the smallest of several, and its last place.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.mode(torch.tensor([1, 2, 2])).values
+    tensor(2)
+    """
     axis = check_dim(dim, input.value.ndim)
     rows = np.moveaxis(np.atleast_1d(concrete(input.detach().value)), axis, -1)
     places = np.empty(rows.shape[:-1], np.int64)
@@ -52,7 +60,14 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 @export()
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many entries fall into each of equal bins between min and max."""
+    """How many entries fall into each of equal bins between min and max.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.histc(torch.tensor([0.0, 1.0, 1.0]), 2)
+    tensor([1., 2.])
+    """
     values = np.asarray(concrete(input.detach().value)).reshape(-1)
     low, high = (values.min(), values.max()) if min == max == 0 else (min, max)
     if low == high:
@@ -80,49 +95,99 @@ def isin(elements: Any, test_elements: Any, *, invert: bool = False) -> Tensor:
 
 @export("bucketize", method=False)
 def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
-    """The number of the interval between boundaries that each entry is in."""
+    """The number of the interval between boundaries that each entry is in.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.bucketize(torch.tensor([0.5, 2.5]), torch.tensor([1.0, 2.0]))
+    tensor([0, 2])
+    """
     return searchsorted(boundaries, input, right=right)
 
 
 @export()
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The norm of the difference."""
-    return named((input - other).norm(p), "DistBackward0")
+    """The norm of the difference.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.dist(torch.zeros(2), torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    return named((input - other).norm(p), "DistBackward0", input, other)
 
 
 @export("cov")
 @composed("SqueezeBackward0")
 def cov(x: Any, *, correction: int = 1) -> Any:
-    """The covariances of rows."""
+    """The covariances of rows.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cov(torch.tensor([1.0, 3.0]))
+    tensor(2.)
+    """
     return np.cov(x, ddof=correction).astype(x.dtype)
 
 
 @export("corrcoef")
-@composed("ClampBackward1")
+@composed("DivBackward0")
 def corrcoef(x: Any) -> Any:
-    """The correlations of rows."""
+    """The correlations of rows.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.corrcoef(torch.tensor([[1.0, 2.0], [2.0, 4.0]])).shape
+    torch.Size([2, 2])
+    """
     return np.corrcoef(x).astype(x.dtype)
 
 
 @export("trapezoid", "trapz", method=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """The integral along a dimension, by trapezoids."""
+    """The integral along a dimension, by trapezoids.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+    tensor(4.)
+    """
     places = None if x is None else x.lift()
-    return wrap(np.trapezoid(y.lift(), places, dx, dim))
+    return named(wrap(np.trapezoid(y.lift(), places, dx, dim)), "MulBackward1")
 
 
 @export("cartesian_prod", method=False)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of entries, one in each row."""
+    """All combinations of entries, one in each row.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3])).shape
+    torch.Size([2, 2])
+    """
     if len(tensors) == 1:
         return tensors[0]
     grids = np.meshgrid(*(each.lift() for each in tensors), indexing="ij")
-    return wrap(np.stack([np.reshape(grid, (-1,)) for grid in grids], axis=1))
+    columns = np.stack([np.reshape(grid, (-1,)) for grid in grids], axis=1)
+    return named(wrap(columns), "StackBackward0")
 
 
 @export("result_type", method=False)
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
-    """The dtype in which two operands are computed with."""
+    """The dtype in which two operands are computed with.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.result_type(torch.tensor([1]), 2.5)
+    torch.float32
+    """
     both = (tensor1, tensor2)
     arrays = [each.value for each in both if isinstance(each, Tensor)]
     numbers = [each for each in both if not isinstance(each, Tensor)]
@@ -131,7 +196,14 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 
 @export(function=False)
 def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    """Write values at indices, or add them."""
+    """Write values at indices, or add them.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.zeros(3).index_put_((torch.tensor([1]),), torch.tensor(5.0))
+    tensor([0., 5., 0.])
+    """
     key = tuple(indices)
     if not accumulate:
         self[key] = values
@@ -141,4 +213,4 @@ def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False
     spread = np.broadcast_to(part, self[key].shape)
     shape = tuple(self.value.shape)
     added = indexing.scatter(spread, *arrays, shape=shape, template=template)
-    return self.add_(wrap(added))  # type: ignore[no-any-return]
+    return named(self.add_(wrap(added)), "IndexPutBackward0")

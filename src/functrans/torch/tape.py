@@ -28,7 +28,8 @@ from functrans.ops.families import saver
 class Record(list[Any]):
     """[key, pull, saved, fits, *parents], as in `functrans.interpreters.tape`, and what PyTorch shows.
 
-    `name` is what `grad_fn` is called, if it is not called after the primitive. `links` says which of
+    `name` is what `grad_fn` is called, if it is not called after the primitive, and `edges` are the
+    records that `next_functions` shows, if the operation is composed of several. `links` says which of
     the saved values are tracked: it maps the id of a value to the number of the parent that made it,
     or to -1 - k for result k of the operation. Rules of elementwise primitives name what they save
     instead.
@@ -38,6 +39,7 @@ class Record(list[Any]):
 
     primitive: Any
     name: str | None = None
+    edges: tuple[Any, ...] | None = None
     node: Any = None  # a weak reference to the object that stands for this record as grad_fn
     hooks: Any = None
     packing: Any = None  # how saved values are packed: see functrans.torch.autograd.graph

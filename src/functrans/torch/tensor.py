@@ -15,14 +15,16 @@ import numpy as np
 from functrans.core import tree
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.tracer import ArrayTracer
-from functrans.interpreters.tape import next_key
+from functrans.interpreters.tape import Share, next_key
 from functrans.ops import structure
 from functrans.torch import changes, dtypes, views
-from functrans.torch.dtypes import dtype as DType
+from functrans.torch.description import Described
+from functrans.torch.description import check_dim as check_dim
+from functrans.torch.devices import Size as Size
+from functrans.torch.devices import check_device as check_device
+from functrans.torch.devices import device as device
 from functrans.torch.errors import (
-    DeviceError,
     TensorError,
-    TensorIndexError,
     TensorTypeError,
     TensorValueError,
 )
@@ -32,64 +34,7 @@ _new = object.__new__
 _ndarray = np.ndarray
 
 
-class Size(tuple[int, ...]):
-    """The shape of a tensor, as PyTorch shows it."""
-
-    def numel(self) -> int:
-        total = 1
-        for length in self:
-            total *= length
-        return total
-
-    def __repr__(self) -> str:
-        return f"torch.Size([{', '.join(map(str, self))}])"
-
-
-class device:
-    """Where a tensor is: on the CPU, which is the only place there is.
-
-    Examples
-    --------
-    >>> import functrans.torch as torch
-    >>> torch.device("cpu")
-    device(type='cpu')
-    """
-
-    type = "cpu"
-    index = None
-
-    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
-        check_device(type)
-
-    def __repr__(self) -> str:
-        return "device(type='cpu')"
-
-    def __str__(self) -> str:
-        return "cpu"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, device)
-
-    def __hash__(self) -> int:
-        return hash("cpu")
-
-
-def check_device(given: Any) -> None:
-    """There is no device but the CPU."""
-    if given is None or isinstance(given, device):
-        return
-    name = given.partition(":")[0] if isinstance(given, str) else given
-    if name == "cpu":
-        return
-    if name in ("cuda", "mps", "xpu"):
-        raise DeviceError(
-            f"there is no device {given!r}: functrans computes with NumPy, on the CPU. Leave device "
-            'out, or write device="cpu".'
-        )
-    raise TensorError(f"Expected one of cpu device type at start of device string: {given}")
-
-
-class Tensor:
+class Tensor(Described):
     """An array that remembers how it was made; see `torch.tensor`.
 
     Examples
@@ -167,7 +112,14 @@ class Tensor:
     # The NumPy face.
 
     def lift(self) -> Any:
-        """What NumPy's functions are called on in place of this tensor."""
+        """What NumPy's functions are called on in place of this tensor.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor([1.0, 2.0]).lift().tolist()
+        [1.0, 2.0]
+        """
         return self.value if self.record is None else tracer(self.value, self.record)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -188,91 +140,6 @@ class Tensor:
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
-    # What it looks like.
-
-    @property
-    def shape(self) -> Size:
-        return Size(self.value.shape)
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length along one dimension."""
-        return self.shape if dim is None else self.shape[check_dim(dim, self.value.ndim)]
-
-    def dim(self) -> int:
-        return self.value.ndim  # type: ignore[no-any-return]
-
-    ndimension = dim
-
-    @property
-    def ndim(self) -> int:
-        return self.value.ndim  # type: ignore[no-any-return]
-
-    def numel(self) -> int:
-        return self.shape.numel()
-
-    nelement = numel
-
-    @property
-    def dtype(self) -> DType:
-        return dtypes.of_numpy(self.value.dtype)
-
-    @property
-    def device(self) -> device:
-        return device()
-
-    @property
-    def layout(self) -> str:
-        return "torch.strided"
-
-    is_cuda = is_sparse = is_quantized = is_meta = False
-
-    def element_size(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.numel() * self.itemsize
-
-    def is_floating_point(self) -> bool:
-        return self.dtype.is_floating_point
-
-    def is_complex(self) -> bool:
-        return self.dtype.is_complex
-
-    def is_signed(self) -> bool:
-        return self.dtype.is_signed
-
-    def is_inference(self) -> bool:
-        return self.inference
-
-    def is_contiguous(self) -> bool:
-        value = concrete(self.value)
-        return not isinstance(value, _ndarray) or value.flags.c_contiguous
-
-    def stride(self, dim: int | None = None) -> Any:
-        """How many entries lie between neighbors along each dimension."""
-        value = np.asarray(concrete(self.value))
-        strides = tuple(step // value.itemsize for step in value.strides)
-        return strides if dim is None else strides[dim]
-
-    def storage_offset(self) -> int:
-        value = np.asarray(concrete(self.value))
-        start = changes.owner(value).__array_interface__["data"][0]
-        return (value.__array_interface__["data"][0] - start) // value.itemsize  # type: ignore[no-any-return]
-
-    def data_ptr(self) -> int:
-        return views.memory(self).__array_interface__["data"][0]  # type: ignore[no-any-return]
-
-    def type(self, dtype: Any = None) -> Any:
-        """The name of the old tensor type, or the tensor in another dtype."""
-        if dtype is None:
-            return f"torch.{self.dtype.legacy}Tensor"
-        return self.to(dtype)
-
     def __len__(self) -> int:
         if not self.value.shape:
             raise TensorTypeError("len() of a 0-d tensor")
@@ -290,6 +157,14 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
+        """Whether gradients are computed for this tensor.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).requires_grad
+        True
+        """
         return self.record is not None or is_differentiated(self.value)
 
     @requires_grad.setter
@@ -297,7 +172,14 @@ class Tensor:
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Make this tensor a leaf that collects gradients, or stop it from doing so."""
+        """Make this tensor a leaf that collects gradients, or stop it from doing so.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor([1.0]).requires_grad_()
+        tensor([1.], requires_grad=True)
+        """
         if isinstance(self.value, Tracer):
             raise TensorError(
                 "You are attempting to call Tensor.requires_grad_() (or perhaps using "
@@ -329,6 +211,14 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
+        """Whether the tensor was not computed from others that require grad.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).is_leaf
+        True
+        """
         return self.record is None or len(self.record) == 1
 
     @property
@@ -349,23 +239,46 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same memory without a record; changes to it are not noticed by autograd."""
-        views.memory(self)
-        return make(self.value)
+        """The same memory without a record; changes to it are not noticed by autograd.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).data
+        tensor([1.])
+        """
+        if isinstance(self.value, Tracer):
+            return self.detach()
+        # The buffer of an array is memory with an owner, and so with versions, of its own.
+        return make(np.asarray(memoryview(views.memory(self))))
 
     @data.setter
     def data(self, other: Tensor) -> None:
         self.value = other.value
 
     def detach(self) -> Tensor:
-        """The same memory without a record: no gradient flows through it."""
+        """The same memory without a record: no gradient flows through it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.ones(1, requires_grad=True).detach()
+        tensor([1.])
+        """
         if isinstance(self.value, Tracer):
             return make(structure.stop_gradient(self.value))
         views.memory(self)
         return make(self.value)
 
     def detach_(self) -> Tensor:
-        """Forget how this tensor was made."""
+        """Forget how this tensor was made.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> (torch.ones(1, requires_grad=True) * 2).detach_()
+        tensor([2.])
+        """
         if self.origin is not None and self.record is not None:
             raise TensorError(
                 "Can't detach views in-place. Use detach() instead. If you are using "
@@ -379,7 +292,14 @@ class Tensor:
     # Conversions.
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The array behind this tensor; both share their memory."""
+        """The array behind this tensor; both share their memory.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor([1.5, 2.5]).numpy().tolist()
+        [1.5, 2.5]
+        """
         if force:
             return self.detach().numpy()
         if isinstance(self.value, Tracer):
@@ -387,21 +307,35 @@ class Tensor:
                 "Cannot access data pointer of Tensor (e.g. numpy()) inside of a function being "
                 "transformed: its values may be many, or not known yet."
             )
-        if self.record is not None:
+        if self.record is not None and MODE.enabled:
             raise TensorError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
         return views.memory(self)  # type: ignore[no-any-return]
 
     def item(self) -> Any:
-        """The only number of this tensor, as a Python number."""
+        """The only number of this tensor, as a Python number.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor(2.5).item()
+        2.5
+        """
         value = concrete(self.value)
         if value.size != 1:
             raise TensorError(f"a Tensor with {value.size} elements cannot be converted to Scalar")
         return value.item()
 
     def tolist(self) -> Any:
-        """The numbers as nested lists."""
+        """The numbers as nested lists.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.tensor([1, 2]).tolist()
+        [1, 2]
+        """
         return concrete(self.value).tolist()
 
     def __bool__(self) -> bool:
@@ -437,6 +371,7 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         if not self.value.shape and not isinstance(self.value, Tracer):
+            # Without a format, a tensor: as lessons show it. PyTorch itself shows the number.
             return format(self.item(), spec) if spec else repr(self)
         return format(repr(self), spec)
 
@@ -473,65 +408,10 @@ class Tensor:
     def __reduce__(self) -> Any:
         return _rebuilt, (self.detach().numpy(), self.requires_grad)
 
-    def to(self, *args: Any, **options: Any) -> Tensor:
-        """The tensor in another dtype; the only device is the CPU."""
-        wanted, copy = conversion(*args, **options)
-        if wanted is None or wanted == self.value.dtype:
-            return self.clone() if copy else self
-        return named(cast(self, wanted), "ToCopyBackward0")
-
-    def type_as(self, other: Tensor) -> Tensor:
-        return self.to(other.dtype)
-
-    def cpu(self) -> Tensor:
-        return self
-
-    def cuda(self, *_: Any) -> Tensor:
-        check_device("cuda")
-        return self
-
 
 def _rebuilt(array: Any, requires_grad: bool) -> Tensor:
     """A tensor from what it was pickled as."""
     return make(array).requires_grad_(requires_grad)
-
-
-def conversion(
-    *args: Any,
-    dtype: Any = None,
-    device: Any = None,
-    copy: bool = False,
-    non_blocking: bool = False,
-    memory_format: Any = None,
-) -> tuple[np.dtype[Any] | None, bool]:
-    """The dtype that `to` was asked for, if any, and whether to copy."""
-    for arg in args:
-        if isinstance(arg, Tensor):
-            dtype = arg.dtype
-        elif isinstance(arg, DType):
-            dtype = arg
-        elif isinstance(arg, bool):
-            pass  # non_blocking
-        elif arg is not None:
-            device = arg
-    check_device(device)
-    return (None if dtype is None else dtypes.to_numpy(dtype)), copy
-
-
-for _name, _dtype in {
-    "float": dtypes.float32,
-    "double": dtypes.float64,
-    "half": dtypes.float16,
-    "long": dtypes.int64,
-    "int": dtypes.int32,
-    "short": dtypes.int16,
-    "char": dtypes.int8,
-    "byte": dtypes.uint8,
-    "bool": dtypes.bool_,
-    "cfloat": dtypes.complex64,
-    "cdouble": dtypes.complex128,
-}.items():
-    setattr(Tensor, _name, lambda self, _dtype=_dtype: self.to(_dtype))
 
 
 # Making tensors.
@@ -567,12 +447,33 @@ def leaf_record(tensor: Tensor) -> Record:
     return record
 
 
-def named(tensor: Tensor, name: str) -> Tensor:
-    """Say what the `grad_fn` of a result is called; returns it."""
+def named(tensor: Tensor, name: str, *operands: Any) -> Tensor:
+    """Say what the `grad_fn` of a result is called, and what went into it; returns the result.
+
+    The operands are those of the whole operation, if it is composed of several; one that is None was
+    not given, and is counted as PyTorch does.
+    """
     record = tensor.record
     if record is not None and len(record) > 1:
+        if record[1] is Share:  # one of several results: the operation is what PyTorch shows
+            record = record[4]
         record.name = name
+        if operands:
+            edges: list[Any] = []
+            for operand in operands:
+                edges.append(None) if operand is None else _add_edges(operand, edges)
+            record.edges = tuple(edges)
     return tensor
+
+
+def _add_edges(operand: Any, edges: list[Any]) -> None:
+    """Add the records of the tensors here that a gradient can flow to; None if it does not."""
+    if isinstance(operand, Tensor):
+        if operand.value.dtype.kind in "fc":
+            edges.append(operand.record)
+    elif isinstance(operand, (tuple, list)):
+        for each in operand:
+            _add_edges(each, edges)
 
 
 def is_differentiated(value: Any) -> bool:
@@ -582,21 +483,6 @@ def is_differentiated(value: Any) -> bool:
             return True
         value = getattr(value, "value", None)
     return False
-
-
-def check_dim(dim: Any, ndim: int) -> int:
-    """A dimension as a number that is not negative."""
-    if isinstance(dim, Tensor):
-        dim = dim.item()
-    limit = max(ndim, 1)
-    if not isinstance(dim, (int, np.integer)):
-        raise TensorTypeError(f"a dimension must be an int, not {type(dim).__name__}")
-    if not -limit <= dim < limit:
-        raise TensorIndexError(
-            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got "
-            f"{dim})"
-        )
-    return int(dim) % limit
 
 
 def cast(tensor: Tensor, wanted: np.dtype[Any]) -> Tensor:

@@ -16,22 +16,56 @@ _KINDS = {"lightblue": "input", "lightgrey": "operation", "darkolivegreen1": "ou
 
 
 class Digraph:
-    """Boxes and arrows: `source` is Graphviz text, `svg()` a picture that needs no program."""
+    """Boxes and arrows: `source` is Graphviz text, `svg()` a picture that needs no program.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.viz.Digraph().source.startswith("digraph")
+    True
+    """
 
     def __init__(self) -> None:
         self.nodes: dict[str, tuple[str, str]] = {}  # label and color, by name
         self.edges: list[tuple[str, str]] = []
 
     def node(self, name: str, label: str, color: str) -> None:
+        """Add a box.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> dot = torch.viz.Digraph()
+        >>> dot.node("a", "x", "white")
+        >>> "a" in dot.nodes
+        True
+        """
         self.nodes[name] = (label, color)
 
     def edge(self, tail: str, head: str) -> None:
+        """Add an arrow.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> dot = torch.viz.Digraph()
+        >>> dot.edge("a", "b")
+        >>> dot.edges
+        [('a', 'b')]
+        """
         if (tail, head) not in self.edges:
             self.edges.append((tail, head))
 
     @property
     def source(self) -> str:
-        """The graph as Graphviz text."""
+        """The graph as Graphviz text.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.viz.Digraph().source.startswith("digraph")
+        True
+        """
         lines = ["digraph {", "\tnode [align=left fontname=monospace fontsize=10 shape=box]"]
         for name, (label, color) in self.nodes.items():
             text = label.replace("\n", "\\n").replace('"', '\\"')
@@ -46,7 +80,14 @@ class Digraph:
         return f"<Digraph of {len(self.nodes)} boxes>"
 
     def svg(self) -> str:
-        """The graph as an SVG picture."""
+        """The graph as an SVG picture.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.viz.make_dot(torch.ones(1, requires_grad=True) * 2).svg().startswith("<svg")
+        True
+        """
         diagram = Diagram()
         numbers = {
             name: diagram.box(tuple(label.split("\n")), _KINDS[color])
@@ -60,7 +101,16 @@ class Digraph:
         return self.svg()
 
     def render(self, filename: str, format: str = "svg", cleanup: bool = False) -> str:
-        """Write the text to `filename` and the picture to `filename.svg`; returns the latter."""
+        """Write the text to `filename` and the picture to `filename.svg`; returns the latter.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "graph")
+        >>> torch.viz.make_dot(torch.ones(1)).render(path).endswith(".svg")
+        True
+        """
         if format != "svg":
             raise TensorValueError(
                 f"the format {format!r} needs Graphviz: use 'svg', or run dot on .source"
@@ -118,7 +168,8 @@ def make_dot(var: Any, params: dict[str, Tensor] | None = None) -> Digraph:
             dot.node(number(record), f"{names.get(record[0], '')}\n{shape}".strip(), "lightblue")
             continue
         dot.node(number(record), name_of(record), "lightgrey")
-        for parent in map(_operation, record[4:]):
+        parents = record[4:] if record.edges is None else filter(None, record.edges)
+        for parent in map(_operation, parents):
             dot.edge(number(parent), number(record))
             stack.append(parent)
     return dot

@@ -55,5 +55,12 @@ class autocast:
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
-    """Whether autocast is on in this thread."""
+    """Whether autocast is on in this thread.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.amp.is_autocast_enabled()
+    False
+    """
     return MODE.autocast is not None

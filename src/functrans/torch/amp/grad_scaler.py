@@ -50,7 +50,14 @@ class GradScaler:
         self._stepped: set[int] = set()
 
     def scale(self, outputs: Any) -> Any:
-        """Losses times the scale."""
+        """Losses times the scale.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.amp.GradScaler(init_scale=8.0).scale(torch.tensor(2.0))
+        tensor(16.)
+        """
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -58,7 +65,18 @@ class GradScaler:
         return type(outputs)(map(self.scale, outputs))
 
     def unscale_(self, optimizer: Any) -> None:
-        """Take the scale out of the gradients of an optimizer's parameters."""
+        """Take the scale out of the gradients of an optimizer's parameters.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> scaler = torch.amp.GradScaler()
+        >>> scaler.scale(x * 1).backward()
+        >>> scaler.unscale_(torch.optim.SGD([x], lr=0.5))
+        >>> x.grad
+        tensor([1.])
+        """
         if not self._enabled:
             return
         if id(optimizer) in self._found:
@@ -78,7 +96,19 @@ class GradScaler:
         self._found[id(optimizer)] = bool(infinite)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """A step of the optimizer, unless a gradient is infinite."""
+        """A step of the optimizer, unless a gradient is infinite.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([x], lr=0.5)
+        >>> scaler = torch.amp.GradScaler()
+        >>> scaler.scale(x * 1).backward()
+        >>> _ = scaler.step(optimizer)
+        >>> x.detach()
+        tensor([0.5000])
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if id(optimizer) in self._stepped:
@@ -89,7 +119,16 @@ class GradScaler:
         return None if self._found[id(optimizer)] else optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: Any = None) -> None:
-        """A smaller scale after an infinite gradient, a larger one after many good steps."""
+        """A smaller scale after an infinite gradient, a larger one after many good steps.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> scaler = torch.amp.GradScaler()
+        >>> scaler.update(4.0)
+        >>> scaler.get_scale()
+        4.0
+        """
         if not self._enabled:
             return
         if new_scale is not None:
@@ -108,12 +147,36 @@ class GradScaler:
         self._stepped.clear()
 
     def get_scale(self) -> float:
+        """The scale now.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.amp.GradScaler(init_scale=8.0).get_scale()
+        8.0
+        """
         return self._scale if self._enabled else 1.0
 
     def is_enabled(self) -> bool:
+        """Whether losses are scaled.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.amp.GradScaler().is_enabled()
+        True
+        """
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
+        """The scale, and how it changes.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.amp.GradScaler(init_scale=8.0).state_dict()["scale"]
+        8.0
+        """
         return {
             "scale": self._scale,
             "growth_factor": self._growth_factor,
@@ -123,6 +186,16 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> scaler = torch.amp.GradScaler()
+        >>> scaler.load_state_dict(torch.amp.GradScaler(init_scale=8.0).state_dict())
+        >>> scaler.get_scale()
+        8.0
+        """
         self._scale = state_dict["scale"]
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]

@@ -38,12 +38,13 @@ def in_low_precision(function: _F) -> _F:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if MODE.autocast is None:
             return function(*args, **kwargs)
-        return function(*map(_narrowed, args), **{k: _narrowed(v) for k, v in kwargs.items()})
+        return function(*map(narrowed, args), **{k: narrowed(v) for k, v in kwargs.items()})
 
     return cast(_F, wrapper)
 
 
-def _narrowed(value: Any) -> Any:
+def narrowed(value: Any) -> Any:
+    """A tensor in the precision that autocast asks for."""
     if isinstance(value, Tensor) and value.dtype is dtypes.float32:
         return value.to(MODE.autocast)
     return value

@@ -68,10 +68,24 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether backward passes look for nan."""
+    """Whether backward passes look for nan.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.is_anomaly_enabled()
+    False
+    """
     return Anomaly.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether backward passes that look for anomalies check for nan."""
+    """Whether backward passes that look for anomalies check for nan.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.is_anomaly_check_nan_enabled()
+    True
+    """
     return Anomaly.check_nan

@@ -101,7 +101,7 @@ def backward(
     if inputs is not None:
         targets = _as_tuple(inputs)
         if not targets:
-            raise TensorError("'inputs' argument to backward() cannot be empty.")
+            raise TensorError("`inputs` argument to `backward()` cannot be empty.")
         _check_targets(targets)
     retain = create_graph if retain_graph is None else retain_graph
     roots = [out.record for out in outputs]
@@ -232,11 +232,26 @@ def _backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None:
-    """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from."""
+    """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor(2.0, requires_grad=True).backward() is None
+    True
+    """
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 
 def _get_grad(self: Tensor) -> Any:
+    """The gradient that backward passes added up here, or None.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.tensor(2.0, requires_grad=True).grad is None
+    True
+    """
     computed = self.record is not None and len(self.record) > 1
     if self._grad is None and computed and not self.retains_grad:
         warnings.warn(
@@ -259,11 +274,15 @@ def _set_grad(self: Tensor, gradient: Any) -> None:
             )
         if gradient.value.shape != self.value.shape:
             raise TensorError(
-                f"assigned grad has data of a different size: {list(gradient.value.shape)} for a "
-                f"tensor of size {list(self.value.shape)}"
+                f"attempting to assign a gradient of size '{list(gradient.value.shape)}' to a tensor "
+                f"of size '{list(self.value.shape)}'. Please ensure that the gradient and the tensor "
+                "are the same size"
             )
         if gradient.value.dtype != self.value.dtype:
-            raise TensorError("assigned grad has data of a different type")
+            raise TensorError(
+                f"attempting to assign a gradient with dtype '{gradient.dtype.legacy.lower()}' to a "
+                f"tensor with dtype '{self.dtype.legacy}'. The gradient must match the tensor's dtype."
+            )
     self._grad = gradient
 
 
@@ -272,7 +291,14 @@ def _del_grad(self: Tensor) -> None:
 
 
 def _retain_grad(self: Tensor) -> None:
-    """Keep the gradient of this tensor in `.grad`, though it is no leaf."""
+    """Keep the gradient of this tensor in `.grad`, though it is no leaf.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1, requires_grad=True).retain_grad() is None
+    True
+    """
     if self.record is None:
         raise TensorError("can't retain_grad on Tensor that has requires_grad=False")
     if len(self.record) > 1 and not self.retains_grad:
@@ -281,14 +307,26 @@ def _retain_grad(self: Tensor) -> None:
 
 
 def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> Handle:
-    """Call hook(grad) when the gradient of this tensor is computed; it may return another."""
+    """Call hook(grad) when the gradient of this tensor is computed; it may return another.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1, requires_grad=True).register_hook(print).remove()
+    """
     if self.record is None:
         raise TensorError("cannot register a hook on a tensor that doesn't require gradient")
     return add_hook(hooks_of(self.record).tensor, hook)
 
 
 def _register_post_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Handle:
-    """Call hook(tensor) after a gradient was added to the `.grad` of this leaf."""
+    """Call hook(tensor) after a gradient was added to the `.grad` of this leaf.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.ones(1, requires_grad=True).register_post_accumulate_grad_hook(print).remove()
+    """
     if self.record is None:
         raise TensorError("cannot register a hook on a tensor that doesn't require gradient")
     if len(self.record) > 1:

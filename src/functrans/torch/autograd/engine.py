@@ -18,8 +18,8 @@ from functrans.core.accumulate import Accumulator, Deposit, accumulate, settled
 from functrans.core.shapes import dtype_of, fit
 from functrans.interpreters.tape import Share, sweep
 from functrans.torch import changes, dtypes
-from functrans.torch.autograd.nodes import FREED, freed, name_of
-from functrans.torch.errors import TensorError
+from functrans.torch.autograd.nodes import FREED, freed, in_slots, name_of
+from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.tape import MODE, holds_values, with_links
 from functrans.torch.tensor import Tensor, lower
 
@@ -113,7 +113,7 @@ def run(
                 pull, saved, parents = _identity, None, [(key - 0.5,)]
             pull = _observed(record, pull, fits, len(parents), captured if key in wanted else None)
         if Watch.profiler is not None and pull is not Share:
-            pull = Watch.profiler.around(name_of(record), pull)
+            pull = Watch.profiler._around(name_of(record), pull)
         copies.append((key, pull, saved, fits, *parents))
     contexts: list[Any] = []
     if not retain:
@@ -172,7 +172,7 @@ def _version_error(record: Any, value: Any) -> RuntimeError:
     kind = dtypes.of_numpy(value.dtype).legacy
     sizes = ", ".join(map(str, value.shape))
     source = _maker(record, value)
-    made = f", which is output 0 of {name_of(source)}," if source is not None else ""
+    made = f", which is output 0 of {_bare_name(source)}," if source is not None else ""
     if Anomaly.enabled:
         _show_forward(record)
         hint = (
@@ -182,13 +182,17 @@ def _version_error(record: Any, value: Any) -> RuntimeError:
     else:
         hint = (
             "Hint: enable anomaly detection to find the operation that failed to compute its "
-            "gradient, with torch.autograd.set_detect_anomaly(True)."
+            "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
         )
     return TensorError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [torch.{kind}Tensor [{sizes}]]{made} is at version {changes.version(value)}; "
         f"expected version {changes.version(value, record[0])} instead. {hint}"
     )
+
+
+def _bare_name(record: Any) -> str:
+    return name_of(record).partition("Backward")[0]
 
 
 def _maker(record: Any, value: Any) -> Any:
@@ -217,7 +221,7 @@ def run_tensor_hooks(record: Any, gradient: Tensor) -> Tensor:
     for hook in list(hooks.tensor.values()):
         replaced = hook(gradient)
         if replaced is not None:
-            gradient = replaced
+            gradient = _accepted(hook, replaced, gradient)
     keeper = hooks.keeper() if hooks.keeper is not None else None
     if keeper is not None:
         previous = keeper._grad
@@ -225,11 +229,28 @@ def run_tensor_hooks(record: Any, gradient: Tensor) -> Tensor:
     return gradient
 
 
+def _accepted(hook: Any, replaced: Any, gradient: Tensor) -> Tensor:
+    """What a hook returned in place of a gradient, checked."""
+    if not isinstance(replaced, Tensor):
+        raise TensorTypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
+    name = _name(hook)
+    if replaced.value.shape != gradient.value.shape:
+        raise TensorError(f"hook '{name}' has changed the size of value")
+    if replaced.dtype is not gradient.dtype:
+        raise TensorError(f"hook '{name}' has changed the type of value")
+    return replaced
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
 def _observed(
     record: Any, pull: Callable[..., Any], fits: Any, count: int, captured: Any
 ) -> Callable[..., Any]:
     """The pullback of a record with its hooks around it."""
     hooks = record.hooks
+    slots = in_slots(record, range(count))  # now, since a record that is freed has them no more
 
     def observed(g: Any, saved: Any) -> Any:
         if hooks is not None and (hooks.tensor or hooks.keeper is not None):
@@ -247,7 +268,7 @@ def _observed(
             parts = (result,) if count == 1 else result
             places = (fits,) if count == 1 else fits or (None,) * count
             parts = tuple(map(_fitted, parts, places))
-            parts = _after(record, parts, outputs)
+            parts = _after(record, parts, outputs, slots)
             result = parts[0] if count == 1 else parts
         return result
 
@@ -262,7 +283,9 @@ def _fitted(cotangent: Any, place: Any) -> Any:
     return cotangent if cotangent is None or place is None else fit(cotangent, *place)
 
 
-def _after(record: Any, parts: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _after(
+    record: Any, parts: tuple[Any, ...], outputs: tuple[Any, ...], slots: tuple[Any, ...]
+) -> tuple[Any, ...]:
     if Anomaly.enabled and Anomaly.check_nan:
         for k, part in enumerate(parts):
             if isinstance(part, _VALUES) and np.isnan(part).any():
@@ -271,9 +294,17 @@ def _after(record: Any, parts: tuple[Any, ...], outputs: tuple[Any, ...]) -> tup
                     f"Function '{name_of(record)}' returned nan values in its {k}th output."
                 )
     for hook in list(record.hooks.after.values()) if record.hooks is not None else ():
-        replaced = hook(_shown(parts), _shown(outputs))
+        inputs = tuple(None if slot is None else parts[slot] for slot in slots)
+        replaced = hook(_shown(inputs), _shown(outputs))
         if replaced is not None:
-            parts = _taken(replaced)
+            given = _taken(replaced)
+            if len(given) != len(slots):
+                raise TensorError(
+                    f"hook '{_name(hook)}' has returned an incorrect number of values (got "
+                    f"{len(given)}, but expected {len(slots)})"
+                )
+            pairs = zip(given, slots, strict=True)
+            parts = tuple(each for each, slot in pairs if slot is not None)
     return parts
 
 

@@ -6,24 +6,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
 from functrans.interpreters.dual import Dual, DualTracer
 from functrans.torch.errors import TensorError, TensorValueError
+from functrans.torch.printing import forward_levels as _levels
 from functrans.torch.tensor import Tensor, lower, wrap
 
 
 class UnpackedDualTensor(NamedTuple):
-    """The two parts of a dual tensor."""
+    """The two parts of a dual tensor.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.autograd.forward_ad.unpack_dual(torch.ones(1))
+    UnpackedDualTensor(primal=tensor([1.]), tangent=None)
+    """
 
     primal: Tensor
     tangent: Tensor | None
 
 
-_levels: list[Dual] = []
-
-
 def enter_dual_level() -> int:
-    """Begin a level; see `dual_level`."""
+    """Begin a level; see `dual_level`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> level = torch.autograd.forward_ad.enter_dual_level()
+    >>> torch.autograd.forward_ad.exit_dual_level()
+    """
     if _levels:
         raise TensorError("Nested forward mode AD is not supported at the moment")
     _levels.append(Dual().__enter__())
@@ -31,7 +42,14 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the level."""
+    """End the level.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> level = torch.autograd.forward_ad.enter_dual_level()
+    >>> torch.autograd.forward_ad.exit_dual_level()
+    """
     if not _levels:
         raise TensorError(
             "Trying to exit a forward AD level which was not the last one that was created. This is "
@@ -66,11 +84,19 @@ def _level() -> Dual:
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
             "enter_dual_level() first."
         )
-    return _levels[-1]
+    return _levels[-1]  # type: ignore[no-any-return]
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor that carries a tangent."""
+    """A tensor that carries a tangent.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> with torch.autograd.forward_ad.dual_level():
+    ...     torch.autograd.forward_ad.make_dual(torch.ones(1), torch.ones(1)) * 3
+    tensor([3.], tangent=tensor([3.]))
+    """
     dual = _level()
     if tensor.dtype.category < 2:
         raise TensorValueError(
@@ -78,8 +104,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if tensor.shape != tangent.shape:
         raise TensorError(
-            f"Expected tangent to have the same shape as the primal: {list(tangent.shape)} and "
-            f"{list(tensor.shape)}"
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the given "
+            f"forward gradient is of size {list(tangent.shape)}."
         )
     if tensor.dtype is not tangent.dtype:
         raise TensorError(
@@ -89,13 +116,20 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal and the tangent; the tangent is None if there is none."""
+    """The primal and the tangent; the tangent is None if there is none.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.autograd.forward_ad.unpack_dual(torch.ones(1)).tangent is None
+    True
+    """
     value = tensor.value
     if _levels and type(value) is DualTracer and value.interpreter is _levels[-1]:
         tangent = value.tangent
         if isinstance(tangent, np.ndarray) and not tangent.flags.writeable:
             tangent = tangent.copy()
         return UnpackedDualTensor(lower(value.value), lower(tangent))
-    if isinstance(value, Tracer) and not _levels:
-        value.interpreter.concrete(value)  # it says that the level is over
+    if type(value) is DualTracer and value.interpreter.closed:  # the level is over
+        return UnpackedDualTensor(lower(value.value), None)
     return UnpackedDualTensor(tensor, None)

@@ -11,7 +11,7 @@ import numpy as np
 
 from functrans.core.dispatch import Tracer
 from functrans.interpreters.batch import Batch, BatchTracer
-from functrans.torch import changes, views
+from functrans.torch import changes, random, views
 from functrans.torch.autograd.engine import turned
 from functrans.torch.autograd.modes import no_grad
 from functrans.torch.autograd.nodes import FREED
@@ -118,14 +118,64 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
+        """What the operation computes; write it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> class Twice(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        >>> Twice.apply(torch.ones(1))
+        tensor([2.])
+        """
         raise NotImplementedError("You must implement the forward function for custom Function.")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Keep what `backward` needs; write it if `forward` has no context.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> class Twice(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x * 2
+        ...
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         pass
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         return grad_output * 2
+        >>> torch.func.grad(Twice.apply)(torch.tensor(3.0))
+        tensor(2.)
+        """
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of the inputs, by those of the outputs; write it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> class Same(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x.clone()
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         return grad_output * 5
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> Same.apply(x).backward()
+        >>> x.grad
+        tensor([5.])
+        """
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function "
             "to use it with backward mode AD."
@@ -133,7 +183,18 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Run `forward`, and note `backward` for the gradient."""
+        """Run `forward`, and note `backward` for the gradient.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> class Twice(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        >>> Twice.apply(torch.ones(1))
+        tensor([2.])
+        """
         if any(isinstance(arg, Tensor) and isinstance(arg.value, Tracer) for arg in args):
             return _apply_traced(cls, args)
         tracked = [isinstance(arg, Tensor) and arg.record is not None for arg in args]
@@ -143,10 +204,15 @@ class Function:
             out = _forward(cls, context, args)
         if not recording:
             return out
+        if any(each.record is not None and len(each.record) == 1 for each in context._dirty):
+            raise TensorError(
+                "a leaf Variable that requires grad has been used in an in-place operation."
+            )
         places = [k for k, flag in enumerate(tracked) if flag]
         parents = [args[k].record for k in places]
         fits: Any = [(tuple(args[k].value.shape), args[k].value.dtype) for k in places]
-        pull = functools.partial(_pull, cls, len(args), places)
+        shapes = [shape for shape, _ in fits]
+        pull = functools.partial(_pull, cls, len(args), places, shapes)
         operation = new_record(
             cls.__name__, pull, context, fits if len(fits) > 1 else fits[0], *parents
         )
@@ -208,10 +274,7 @@ def _gradients(cls: Any, context: Context, count: int, grads: list[Any]) -> tupl
         )
     for each in given:
         if each is not None and not isinstance(each, Tensor):
-            raise TensorError(
-                f"function {cls.__name__}Backward returned a gradient of type {type(each).__name__}: "
-                "expected Tensor or None"
-            )
+            raise TensorError(f"expected Variable or None (got {type(each).__name__})")
     return given
 
 
@@ -219,17 +282,34 @@ def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
     return np.zeros(shape, dtype)[()]
 
 
-def _pull(cls: Any, count: int, places: list[int], g: Any, context: Context) -> Any:
+def _pull(
+    cls: Any, count: int, places: list[int], shapes: list[Any], g: Any, context: Context
+) -> Any:
     grads = [lower(turned(each)) for each in (g if isinstance(g, list) else [g])]
     given = _gradients(cls, context, count, grads)
     wanted: list[Any] = []
-    for k in places:
+    for k, shape in zip(places, shapes, strict=True):
         each = given[k]
         if each is None:
             wanted.append(None)
             continue
+        _check_shape(cls, k, each, shape)
         wanted.append(turned(each.lift() if MODE.enabled else each.value))
     return tuple(wanted) if len(wanted) > 1 else wanted[0]
+
+
+def _check_shape(cls: Any, k: int, gradient: Tensor, shape: tuple[int, ...]) -> None:
+    """A gradient may have more entries than the argument, where the argument was broadcast."""
+    got = tuple(gradient.value.shape)
+    try:
+        fits = np.broadcast_shapes(shape, got) == got
+    except ValueError:
+        fits = False
+    if not fits:
+        raise TensorError(
+            f"Function {cls.__name__}Backward returned an invalid gradient at index {k} - got "
+            f"{list(got)} but expected shape compatible with {list(shape)}"
+        )
 
 
 class VmapInfo(NamedTuple):
@@ -248,7 +328,7 @@ def _apply_batched(cls: Any, batch: Batch, args: tuple[Any, ...]) -> Any:
 
     in_dims = tuple(0 if mapped(arg) else None for arg in args)
     whole = [lower(batch.hidden(arg.value)) if mapped(arg) else arg for arg in args]
-    out, out_dims = cls.vmap(VmapInfo(batch.size, "error"), in_dims, *whole)
+    out, out_dims = cls.vmap(VmapInfo(batch.size, random.lanes.policy), in_dims, *whole)
 
     def lanes(tensor: Tensor, dim: int | None) -> Tensor:
         if dim is None:
@@ -275,11 +355,11 @@ def _apply_traced(cls: Any, args: tuple[Any, ...]) -> Any:
         return tuple(next(each) if k in places else arg for k, arg in enumerate(args))
 
     def run(*tensors: Any) -> Any:
-        return _forward(cls, Context((True,) * len(args)), rebuilt(tensors))
+        return _below(cls, Context((True,) * len(args)), rebuilt(tensors))
 
     def forward(*tensors: Any) -> Any:
         context = Context((True,) * len(args))
-        out = _forward(cls, context, rebuilt(tensors))
+        out = _below(cls, context, rebuilt(tensors))
         outputs = out if isinstance(out, tuple) else (out,)
         context._specs = [(tuple(t.value.shape), t.value.dtype) for t in outputs]
         held[:] = [context]
@@ -299,9 +379,22 @@ def _apply_traced(cls: Any, args: tuple[Any, ...]) -> Any:
     return function(*(args[k] for k in places))
 
 
+def _below(cls: Any, context: Context, args: tuple[Any, ...]) -> Any:
+    """`forward` below a transform that differentiates.
+
+    There may be a `vmap` further out, which a user's own rule for it is asked about.
+    """
+    traced = any(isinstance(arg, Tensor) and isinstance(arg.value, Tracer) for arg in args)
+    if not traced or not hasattr(cls, "vmap"):
+        return _forward(cls, context, args)
+    out = cls.apply(*args)
+    cls.setup_context(context, args, out)
+    return out
+
+
 def _jvp(cls: Any, rebuilt: Any, places: list[int], count: int, primals: Any, tangents: Any) -> Any:
     context = Context((True,) * count)
-    out = _forward(cls, context, rebuilt(primals))
+    out = _below(cls, context, rebuilt(primals))
     moving = dict(zip(places, tangents, strict=True))
     saved = getattr(context, "saved_for_forward", None)
     if saved is not None:

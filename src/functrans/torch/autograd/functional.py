@@ -103,7 +103,14 @@ def vjp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> Any:
-    """The value of a function, and a vector times its Jacobian."""
+    """The value of a function, and a vector times its Jacobian.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.autograd.functional.vjp(lambda x: x**2, torch.tensor([3.0]), torch.ones(1))
+    (tensor([9.]), tensor([6.]))
+    """
     given = _prepared(inputs, create_graph)
     out, pullback = derivatives.vjp(func, *given)
     if v is None:
@@ -127,7 +134,14 @@ def jvp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> Any:
-    """The value of a function, and its Jacobian times a vector."""
+    """The value of a function, and its Jacobian times a vector.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.autograd.functional.jvp(lambda x: x**2, torch.tensor([3.0]), torch.ones(1))
+    (tensor([9.]), tensor([6.]))
+    """
     given = _prepared(inputs, create_graph)
     moving = _directions(given, v)
     out, tangent = derivatives.jvp(func, given, moving)
@@ -136,6 +150,11 @@ def jvp(
 
 def _directions(given: tuple[Any, ...], v: Any) -> tuple[Any, ...]:
     if v is not None:
+        for given_one, direction in zip(given, _tuple(v), strict=True):
+            if given_one.shape != direction.shape:
+                raise TensorError(
+                    f"v has invalid size: should be {given_one.shape} but got {direction.shape}."
+                )
         return _tuple(v)
     if len(given) != 1 or given[0].numel() != 1:
         raise TensorError(
@@ -152,7 +171,14 @@ def hvp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> Any:
-    """The value of a function, and its Hessian times a vector."""
+    """The value of a function, and its Hessian times a vector.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.autograd.functional.hvp(lambda x: (x**3).sum(), torch.tensor([2.0]), torch.ones(1))
+    (tensor(8.), tensor([12.]))
+    """
     given = _prepared(inputs, create_graph)
     moving = _directions(given, v)
     numbers = tuple(range(len(given)))
@@ -171,7 +197,14 @@ def vhp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> Any:
-    """The value of a function, and a vector times its Hessian."""
+    """The value of a function, and a vector times its Hessian.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.autograd.functional.vhp(lambda x: (x**3).sum(), torch.tensor([2.0]), torch.ones(1))
+    (tensor(8.), tensor([12.]))
+    """
     given = _prepared(inputs, create_graph)
     moving = _directions(given, v)
     numbers = tuple(range(len(given)))

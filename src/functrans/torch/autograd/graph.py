@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from functrans.interpreters.tape import TapeTracer
 from functrans.torch.autograd.nodes import Node as Node
-from functrans.torch.tape import MODE, Packed, Record
+from functrans.torch.autograd.nodes import as_saved
+from functrans.torch.tape import MODE, Packed, Record, with_links
 from functrans.torch.tensor import Tensor, make
 
 
@@ -76,24 +78,44 @@ class _Packer:
         self.unpack = unpack
 
     def __call__(self, record: Record) -> None:
-        observers = MODE.observers
-        MODE.observers = ()  # what the hook itself computes is not packed
+        observers, enabled = MODE.observers, MODE.enabled
+        MODE.observers, MODE.enabled = (), False  # what the hook itself computes is not recorded
         try:
-            packed = self._packed(record[2])
+            packed = self._packed(record[2], _tracked(record))
         finally:
-            MODE.observers = observers
+            MODE.observers, MODE.enabled = observers, enabled
         if packed is not record[2]:
             record[2] = packed
             record.packing = _Packing(self.unpack)
 
-    def _packed(self, saved: Any) -> Any:
+    def _packed(self, saved: Any, tracked: dict[int, Any]) -> Any:
         if isinstance(saved, (np.ndarray, np.generic)):
-            return Packed(self.pack(make(saved)), id(saved))
+            parent = tracked.get(id(saved))
+            tensor = make(saved) if parent is None else as_saved(saved, parent)
+            return Packed(self.pack(tensor), id(saved))
         if type(saved) in (tuple, list):
-            parts = [self._packed(each) for each in saved]
+            parts = [self._packed(each, tracked) for each in saved]
             changed = any(a is not b for a, b in zip(parts, saved, strict=True))
             return type(saved)(parts) if changed else saved
         return saved
+
+
+def _tracked(record: Record) -> dict[int, Any]:
+    """Of the values that a record saved, the arguments that are tracked: their records by id.
+
+    Not the result: what is packed must not hold the record that holds it.
+    """
+    if not getattr(record[1], "needs", None):
+        return {}
+    linked = with_links(record, record[2], None)
+    pairs = (
+        [(linked, record[2])] if type(linked) is not tuple else zip(linked, record[2], strict=True)
+    )
+    return {
+        id(value): link.record
+        for link, value in pairs
+        if isinstance(link, TapeTracer) and link.record is not record
+    }
 
 
 class save_on_cpu:

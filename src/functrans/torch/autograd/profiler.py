@@ -12,7 +12,16 @@ from functrans.torch.autograd.engine import Watch
 
 
 class FunctionEventAvg:
-    """All calls of one operation together; times in microseconds."""
+    """All calls of one operation together; times in microseconds.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> with torch.autograd.profiler.profile() as prof:
+    ...     _ = torch.ones(2, requires_grad=True).exp()
+    >>> [event.count for event in prof.key_averages()]
+    [1, 1, 1]
+    """
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -22,14 +31,42 @@ class FunctionEventAvg:
 
     @property
     def cpu_time(self) -> float:
+        """The mean time of a call, in microseconds.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> with torch.autograd.profiler.profile() as prof:
+        ...     _ = torch.ones(2, requires_grad=True).exp()
+        >>> prof.key_averages()[0].cpu_time >= 0
+        True
+        """
         return self.cpu_time_total / self.count if self.count else 0.0
 
 
 class EventList(list[FunctionEventAvg]):
-    """Measured operations."""
+    """Measured operations.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> with torch.autograd.profiler.profile() as prof:
+    ...     _ = torch.ones(2, requires_grad=True).exp()
+    >>> type(prof.key_averages()).__name__
+    'EventList'
+    """
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
-        """A table of times, sorted by a column such as "cpu_time_total" or "count"."""
+        """A table of times, sorted by a column such as "cpu_time_total" or "count".
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> with torch.autograd.profiler.profile() as prof:
+        ...     _ = torch.ones(2, requires_grad=True).exp()
+        >>> "Name" in prof.key_averages().table(sort_by="cpu_time_total")
+        True
+        """
         rows = list(self)
         if sort_by is not None:
             field = sort_by.replace("cuda", "cpu").replace("device", "cpu")
@@ -94,6 +131,15 @@ class profile:
         self._before: Any = None
 
     def __enter__(self) -> profile:
+        """Begin to measure.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> prof = torch.profiler.profile()
+        >>> _ = prof.start()
+        >>> prof.stop()
+        """
         if self.enabled:
             Watch.profiler = self
             self._before = sys.getprofile()
@@ -101,6 +147,15 @@ class profile:
         return self
 
     def __exit__(self, *exc_info: Any) -> None:
+        """Stop measuring.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> prof = torch.profiler.profile()
+        >>> _ = prof.start()
+        >>> prof.stop()
+        """
         if self.enabled:
             sys.setprofile(self._before)
             Watch.profiler = None
@@ -109,7 +164,14 @@ class profile:
     start, stop = __enter__, __exit__
 
     def step(self) -> None:
-        """The end of a step; all steps are measured alike."""
+        """The end of a step; all steps are measured alike.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> with torch.profiler.profile() as prof:
+        ...     prof.step()
+        """
 
     def _event(self, frame: Any, event: str, _: Any) -> None:
         if event == "call" and frame.f_code in self._codes:
@@ -130,7 +192,7 @@ class profile:
         average.cpu_time_total += spent / 1e3
         average.self_cpu_time_total += (spent - inside) / 1e3
 
-    def around(self, name: str, pull: Callable[..., Any]) -> Callable[..., Any]:
+    def _around(self, name: str, pull: Callable[..., Any]) -> Callable[..., Any]:
         """A pullback that is measured."""
 
         def measured(g: Any, saved: Any) -> Any:
@@ -143,11 +205,29 @@ class profile:
         return measured
 
     def key_averages(self, **options: Any) -> EventList:
-        """The operations, each with the sum of its calls."""
+        """The operations, each with the sum of its calls.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> with torch.autograd.profiler.profile() as prof:
+        ...     _ = torch.ones(2, requires_grad=True).exp()
+        >>> [event.key for event in prof.key_averages()]
+        ['aten::requires_grad', 'aten::function', 'aten::exp']
+        """
         return EventList(self._averages.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """All operations together."""
+        """All operations together.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> with torch.autograd.profiler.profile() as prof:
+        ...     _ = torch.ones(2, requires_grad=True).exp()
+        >>> prof.total_average().count
+        3
+        """
         total = FunctionEventAvg("Total")
         for each in self._averages.values():
             total.count += each.count
@@ -156,6 +236,16 @@ class profile:
         return total
 
     def table(self, **options: Any) -> str:
+        """`key_averages().table(...)`.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> with torch.autograd.profiler.profile() as prof:
+        ...     _ = torch.ones(2, requires_grad=True).exp()
+        >>> "aten::exp" in prof.table()
+        True
+        """
         return self.key_averages().table(**options)
 
 
@@ -206,7 +296,14 @@ class record_function:
 
 
 class ProfilerActivity:
-    """What to measure; there is only the CPU."""
+    """What to measure; there is only the CPU.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.profiler.ProfilerActivity.CPU is not None
+    True
+    """
 
     CPU = "cpu"
     CUDA = "cuda"

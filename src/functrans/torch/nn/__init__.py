@@ -4,20 +4,12 @@ from functrans.torch.nn import functional as functional
 from functrans.torch.nn import init as init
 from functrans.torch.nn import utils as utils
 from functrans.torch.nn.modules.activations import *  # noqa: F403
-from functrans.torch.nn.modules.attention import (
-    MultiheadAttention as MultiheadAttention,
-)
-from functrans.torch.nn.modules.attention import (
-    TransformerEncoder as TransformerEncoder,
-)
-from functrans.torch.nn.modules.attention import (
-    TransformerEncoderLayer as TransformerEncoderLayer,
-)
+from functrans.torch.nn.modules.attention import *  # noqa: F403
 from functrans.torch.nn.modules.containers import *  # noqa: F403
 from functrans.torch.nn.modules.layers import *  # noqa: F403
 from functrans.torch.nn.modules.losses import *  # noqa: F403
 from functrans.torch.nn.modules.module import Module as Module
-from functrans.torch.nn.modules.recurrent import GRU as GRU
-from functrans.torch.nn.modules.recurrent import LSTM as LSTM
-from functrans.torch.nn.modules.recurrent import RNN as RNN
+from functrans.torch.nn.modules.normalization import *  # noqa: F403
+from functrans.torch.nn.modules.recurrent import *  # noqa: F403
+from functrans.torch.nn.modules.windows import *  # noqa: F403
 from functrans.torch.nn.parameter import Parameter as Parameter

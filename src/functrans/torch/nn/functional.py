@@ -1,4 +1,7 @@
-"""torch.nn.functional: layers and activations as functions. Losses are in `losses`, windows in `windows`."""
+"""torch.nn.functional: layers as functions.
+
+Activations, losses, windows and changes of size are in modules of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +10,81 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.shapes import dtype_of
 from functrans.ops import contraction, structure
 from functrans.torch import dtypes
 from functrans.torch.arithmetic import matmul
+from functrans.torch.autograd.modes import no_grad
 from functrans.torch.errors import TensorError, TensorIndexError, TensorValueError
+from functrans.torch.nn import activations, losses, resizing, windows
+from functrans.torch.nn.activations import *  # noqa: F403
+from functrans.torch.nn.activations import softmax
 from functrans.torch.nn.losses import *  # noqa: F403
+from functrans.torch.nn.resizing import *  # noqa: F403
 from functrans.torch.nn.windows import *  # noqa: F403
-from functrans.torch.pointwise import relu as relu
-from functrans.torch.pointwise import scipy_special
-from functrans.torch.pointwise import sigmoid as sigmoid
 from functrans.torch.random import keep_mask
 from functrans.torch.reducing import axes, vector_norm
-from functrans.torch.reducing import log_softmax as _log_softmax
-from functrans.torch.reducing import softmax as _softmax
 from functrans.torch.registry import FUNCTIONS, composed
 from functrans.torch.tape import MODE, record2, record_call
 from functrans.torch.tensor import Tensor, apply, lower, make, named
 
-tanh: Any = FUNCTIONS["tanh"]
+__all__ = [
+    *activations.__all__,
+    *losses.__all__,
+    *resizing.__all__,
+    *windows.__all__,
+    "batch_norm",
+    "bilinear",
+    "cosine_similarity",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "embedding",
+    "embedding_bag",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "linear",
+    "normalize",
+    "one_hot",
+    "pairwise_distance",
+    "rms_norm",
+    "scaled_dot_product_attention",
+]
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input @ weight.T + bias."""
+    """input @ weight.T + bias.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.linear(torch.ones(1, 2), torch.eye(2), torch.ones(2))
+    tensor([[2., 2.]])
+    """
     if weight.record is not None and weight.value.size > _LARGE and _is_plain(input, weight):
-        out = _product(input, weight)
+        out, turned = _product(input, weight), weight
     else:
-        turned = (
-            apply(structure.transpose, weight, axes=(1, 0)) if weight.value.ndim == 2 else weight
-        )
+        turned = weight
+        if weight.value.ndim == 2:
+            turned = named(apply(structure.transpose, weight, axes=(1, 0)), "TBackward0")
+        if input.value.dtype != weight.value.dtype and MODE.autocast is None:
+            raise TensorError(
+                f"mat1 and mat2 must have the same dtype, but got {input.dtype.legacy} and "
+                f"{weight.dtype.legacy}"
+            )
         out = matmul(input, turned)
     if bias is None:
         return out
     if MODE.autocast is not None:
         bias = bias.to(out.dtype)
-    return named(out + bias, "AddmmBackward0" if input.value.ndim == 2 else "ViewBackward0")
+    out = out + bias
+    record = out.record
+    if record is not None:
+        flat = input.value.ndim == 2
+        record.name = "AddmmBackward0" if flat else "ViewBackward0"
+        if flat:
+            record.edges = (bias.record, input.record, turned.record)
+    return out
 
 
 _LARGE = 4096  # from here on the order of a gradient in memory costs more than two more records
@@ -70,143 +113,157 @@ def _product(input: Tensor, weight: Tensor) -> Tensor:
     return named(make(out, record), "MmBackward0")
 
 
-def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """exp(x) / sum exp(x) along a dimension."""
-    return _softmax(input, _implicit(input, dim), dtype)
-
-
-def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """The logarithm of `softmax`."""
-    return _log_softmax(input, _implicit(input, dim), dtype)
-
-
-def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """`softmax` of the negative."""
-    return softmax(-input, dim, dtype)
-
-
-def _implicit(input: Tensor, dim: int | None) -> int:
-    """The dimension that PyTorch chooses if none is given."""
-    return dim if dim is not None else (0 if input.value.ndim in (0, 1, 3) else 1)
-
-
-@composed("LeakyReluBackward0")
-def leaky_relu(x: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """x where it is positive, and a part of it elsewhere."""
-    return np.where(x > 0, x, x * negative_slope)
-
-
-@composed("EluBackward0")
-def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """x where it is positive, and alpha (exp(x) - 1) elsewhere."""
-    return np.where(x > 0, x, alpha * np.expm1(np.where(x > 0, dtype_of(x).type(0), x)))
-
-
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The self-normalizing exponential linear unit."""
-    scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-    return scale * elu(input, alpha)  # type: ignore[no-any-return]
-
-
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * sigmoid(x)."""
-    return named(input * sigmoid(input), "SiluBackward0")
-
-
-@composed("GeluBackward0")
-def gelu(x: Any, approximate: str = "none") -> Any:
-    """x times the cumulative function of the normal distribution."""
-    if approximate == "tanh":
-        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
-        return 0.5 * x * (1 + np.tanh(inner))
-    if approximate != "none":
-        raise TensorError("approximate argument must be either none or tanh.")
-    from functrans.ops.normal import normal_cdf
-
-    return x * scipy_special("ndtr", x, normal_cdf)
-
-
-@composed("SoftplusBackward0")
-def softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
-    """log(1 + exp(beta x)) / beta."""
-    inside = np.where(x * beta > threshold, dtype_of(x).type(0), x)
-    return np.where(x * beta > threshold, x, np.logaddexp(0, inside * beta) / beta)
-
-
-@composed("LogSigmoidBackward0")
-def logsigmoid(x: Any) -> Any:
-    """The logarithm of the sigmoid."""
-    return -np.logaddexp(0, -x)
-
-
-@composed("HardtanhBackward0")
-def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """x moved between two bounds."""
-    return np.clip(x, dtype_of(x).type(min_val), dtype_of(x).type(max_val))
-
-
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """x moved between 0 and 6."""
-    return hardtanh(input, 0.0, 6.0)  # type: ignore[no-any-return]
-
-
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * tanh(softplus(x))."""
-    return input * tanh(softplus(input))  # type: ignore[no-any-return]
-
-
-def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|)."""
-    return input / (1 + input.abs())  # type: ignore[no-any-return]
-
-
-def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """One half times the sigmoid of the other."""
-    first, second = input.chunk(2, dim)
-    return first * sigmoid(second)  # type: ignore[no-any-return]
-
-
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`leaky_relu` with a slope that is learned."""
-    if weight.numel() > 1 and input.value.ndim > 1:
-        weight = weight.reshape(-1, *(1,) * (input.value.ndim - 2))
-    return FUNCTIONS["where"](input > 0, input, input * weight)  # type: ignore[no-any-return]
-
-
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Entries set to zero with probability p, and the others scaled up."""
+    """Entries set to zero with probability p, and the others scaled up.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.dropout(torch.ones(2), training=False)
+    tensor([1., 1.])
+    """
     if not 0 <= p <= 1:
         raise TensorValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return input
-    if p == 1:
-        return input * 0.0
-    mask = keep_mask(tuple(input.value.shape), 1 - p, input.value.dtype)
-    return named(input * (lower(mask) / (1 - p)), "MulBackward0")
+    return _dropped(input, tuple(input.value.shape), p, inplace)
+
+
+def _dropped(input: Tensor, shape: tuple[int, ...], p: float, inplace: bool) -> Tensor:
+    """Entries, or whole parts of the tensor, set to zero by a mask of this shape."""
+    mask = lower(keep_mask(shape, 1 - p, input.value.dtype)) / (1 - p) if p < 1 else 0.0
+    return input.mul_(mask) if inplace else input * mask
+
+
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Whole channels of sequences set to zero with probability p, and the others scaled up.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 2), training=False).sum()
+    tensor(4.)
+    """
+    return _channels_dropped(input, p, training, inplace, 1)
+
+
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Whole channels of images set to zero with probability p, and the others scaled up.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.dropout2d(torch.ones(1, 2, 2, 2), training=False).sum()
+    tensor(8.)
+    """
+    return _channels_dropped(input, p, training, inplace, 2)
+
+
+def _channels_dropped(input: Tensor, p: float, training: bool, inplace: bool, count: int) -> Tensor:
+    if not 0 <= p <= 1:
+        raise TensorValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return input
+    shape = (*input.shape[: input.value.ndim - count], *(1,) * count)
+    return _dropped(input, shape, p, inplace)
 
 
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: int | None = None, **options: Any
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Tensor:
-    """Rows of a matrix, by their numbers."""
+    """Rows of a matrix, by their numbers.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.embedding(torch.tensor([1, 0]), torch.eye(2))
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
     if input.dtype.category > 1:
         raise TensorError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-            f"Long, Int; but got torch.{input.dtype.legacy}Tensor instead"
+            f"Long, Int; but got torch.{input.dtype.legacy}Tensor instead (while checking arguments for "
+            "embedding)"
         )
+    if max_norm is not None:
+        _shorten_rows(weight, input, max_norm, norm_type)
     rows = weight
+    if scale_grad_by_freq:  # the gradient of each row over how often it is used
+        counts = np.bincount(np.asarray(input.value).reshape(-1), minlength=weight.shape[0])
+        share = make((1 / np.maximum(counts, 1)).astype(weight.value.dtype)[:, None])
+        rows = weight * share + (weight * (1 - share)).detach()
     if padding_idx is not None:  # its row gets no gradient
         kept = np.ones((weight.shape[0], 1), bool)
         kept[padding_idx] = False
-        rows = FUNCTIONS["where"](make(kept), weight, weight.detach())
+        rows = FUNCTIONS["where"](make(kept), rows, rows.detach())
     try:
-        return named(rows[input], "EmbeddingBackward0")
+        return named(rows[input], "EmbeddingBackward0", weight)
     except IndexError:
         raise TensorIndexError("index out of range in self") from None
 
 
+def _shorten_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are used down to a norm, in place."""
+    used = np.unique(np.asarray(input.value))
+    with no_grad():
+        chosen = weight[make(used)]
+        lengths = chosen.norm(norm_type, 1, keepdim=True)
+        scales = FUNCTIONS["where"](lengths > max_norm, max_norm / (lengths + 1e-7), 1.0)
+        weight.data[make(used)] = chosen * scales
+
+
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, *, mode: str = "mean"
+) -> Tensor:
+    """Sums, means or maxima of rows of a matrix: one bag for each row of the input, or each offset.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> bags = torch.tensor([0, 1, 1]), torch.eye(2), torch.tensor([0, 1])
+    >>> torch.nn.functional.embedding_bag(*bags, mode="sum")
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise TensorValueError("mode has to be one of sum, mean or max")
+    if input.dim() == 2:
+        bags = list(embedding(input, weight).unbind(0))
+    elif offsets is None:
+        raise TensorValueError("offsets has to be a 1D Tensor but got None")
+    else:
+        rows, starts = embedding(input, weight), offsets.tolist()
+        ends = [*starts[1:], input.shape[0]]
+        bags = [rows[a:b] for a, b in zip(starts, ends, strict=True)]
+    summed: Any = {
+        "sum": lambda bag: bag.sum(0),
+        "mean": lambda bag: bag.sum(0) / max(bag.shape[0], 1),
+        "max": lambda bag: bag.amax(0) if bag.shape[0] else bag.sum(0),
+    }[mode]
+    return named(FUNCTIONS["stack"]([summed(bag) for bag in bags]), "EmbeddingBagBackward0", weight)
+
+
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Rows of zeros with a one at each number."""
+    """Rows of zeros with a one at each number.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
     if tensor.dtype is not dtypes.int64:
         raise TensorError("one_hot is only applicable to index tensor of type LongTensor.")
     count = int(tensor.max()) + 1 if num_classes == -1 else num_classes
@@ -222,7 +279,14 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """The last dimensions brought to mean 0 and variance 1."""
+    """The last dimensions brought to mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([1.0, 3.0]), (2,), eps=0.0)
+    tensor([-1.,  1.])
+    """
     shape = (
         tuple(normalized_shape) if not isinstance(normalized_shape, int) else (normalized_shape,)
     )
@@ -233,7 +297,8 @@ def layer_norm(
         )
     out = _normalized(input, tuple(range(-len(shape), 0)), eps)
     out = out if weight is None else out * weight
-    return named(out if bias is None else out + bias, "NativeLayerNormBackward0")
+    out = out if bias is None else out + bias
+    return named(out, "NativeLayerNormBackward0", input, weight, bias)
 
 
 @composed("NativeLayerNormBackward0")
@@ -245,7 +310,14 @@ def _normalized(x: Any, axis: tuple[int, ...], eps: float) -> Any:
 def rms_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """The last dimensions divided by the root of their mean square."""
+    """The last dimensions divided by the root of their mean square.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.rms_norm(torch.tensor([2.0, -2.0]), (2,), eps=0.0)
+    tensor([ 1., -1.])
+    """
     count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
     small = dtypes.finfo(input.dtype).eps if eps is None else eps
     dims = tuple(range(-count, 0))
@@ -256,11 +328,18 @@ def rms_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
-    """Groups of channels brought to mean 0 and variance 1."""
+    """Groups of channels brought to mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0]]), 1, eps=0.0)
+    tensor([[-1.,  1.]])
+    """
     batch, channels, *rest = input.shape
     parts = input.reshape(batch, num_groups, -1)
     out = _normalized(parts, (-1,), eps).reshape(batch, channels, *rest)
-    return _affine(out, weight, bias)
+    return named(_affine(out, weight, bias), "NativeGroupNormBackward0", input, weight, bias)
 
 
 def _affine(out: Tensor, weight: Any, bias: Any) -> Tensor:
@@ -279,7 +358,17 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Channels brought to mean 0 and variance 1, over the batch or by running statistics."""
+    """Channels brought to mean 0 and variance 1, over the batch or by running statistics.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.batch_norm(
+    ...     torch.tensor([[1.0], [3.0]]), None, None, training=True, eps=0.0
+    ... )
+    tensor([[-1.],
+            [ 1.]])
+    """
     ndim = input.value.ndim
     dims = (0, *range(2, ndim))
     shape = (1, -1, *(1,) * (ndim - 2))
@@ -298,19 +387,88 @@ def batch_norm(
             running_var.mul_(1 - momentum).add_(var, alpha=momentum)
     else:
         out = (input - running_mean.reshape(shape)) / (running_var.reshape(shape) + eps).sqrt()
-    return named(_affine(out, weight, bias), "NativeBatchNormBackward0")
+    return named(_affine(out, weight, bias), "NativeBatchNormBackward0", input, weight, bias)
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Channels of each example brought to mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]), eps=0.0)
+    tensor([[[-1.,  1.]]])
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
+    dims = tuple(range(2, input.value.ndim))
+    if running_mean is not None and running_var is not None:
+        still = input.detach()
+        running_mean.mul_(1 - momentum).add_(still.mean(dims).mean(0), alpha=momentum)
+        running_var.mul_(1 - momentum).add_(still.var(dims).mean(0), alpha=momentum)
+    return named(_affine(_normalized(input, dims, eps), weight, bias), "ViewBackward0")
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x1^T A x2 + b.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(4, 2, 3))
+    tensor([[6., 6., 6., 6.]])
+    """
+    out = FUNCTIONS["einsum"]("...i,oij,...j->...o", input1, weight, input2)
+    return out if bias is None else out + bias  # type: ignore[no-any-return]
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The distances of vectors.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.pairwise_distance(torch.zeros(1, 4), torch.ones(1, 4))
+    tensor([2.0000])
+    """
+    return named((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """Vectors divided by their norm."""
+    """Vectors divided by their norm.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     length = vector_norm(input, p, axes(dim, input.value.ndim), True)
     return input / length.clamp_min(eps)  # type: ignore[no-any-return]
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors."""
+    """The cosine of the angle between vectors.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.cosine_similarity(torch.ones(1, 2), torch.tensor([[1.0, 0.0]]))
+    tensor([0.7071])
+    """
     lengths = (x1.norm(2, dim).clamp_min(eps)) * (x2.norm(2, dim).clamp_min(eps))
-    return (x1 * x2).sum(dim) / lengths  # type: ignore[no-any-return]
+    return named((x1 * x2).sum(dim) / lengths, "SumBackward1")
 
 
 def scaled_dot_product_attention(
@@ -322,7 +480,15 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """softmax(query key^T / sqrt(d)) value."""
+    """softmax(query key^T / sqrt(d)) value.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> q = k = v = torch.ones(1, 3, 4)
+    >>> torch.nn.functional.scaled_dot_product_attention(q, k, v).shape
+    torch.Size([1, 3, 4])
+    """
     weights = attention_weights(query, key, attn_mask, is_causal, scale)
     return matmul(dropout(weights, dropout_p), value)  # type: ignore[no-any-return]
 
@@ -342,23 +508,3 @@ def attention_weights(
         else:
             scores = scores + mask
     return softmax(scores, -1)
-
-
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
-    """More entries at the ends of the last dimensions: pad = (left, right, top, bottom, ...)."""
-    pairs = [(int(pad[k]), int(pad[k + 1])) for k in range(0, len(pad), 2)]
-    widths = [(0, 0)] * (input.value.ndim - len(pairs)) + pairs[::-1]
-    face = input.lift()
-    crop = tuple(
-        slice(-min(a, 0), n + min(b, 0)) for (a, b), n in zip(widths, input.shape, strict=True)
-    )
-    grown = [(max(a, 0), max(b, 0)) for a, b in widths]
-    face = face[crop] if any(a < 0 or b < 0 for a, b in widths) else face
-    if mode == "constant":
-        out = np.pad(face, grown, constant_values=0 if value is None else value)
-    else:
-        kinds: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-        if mode not in kinds:
-            raise NotImplementedError(f"Unrecognised padding mode {mode}")
-        out = np.pad(face, grown, mode=kinds[mode])
-    return named(lower(out), "ConstantPadNdBackward0")

@@ -15,13 +15,27 @@ from functrans.torch.tensor import Tensor, make
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
-    """Uniform numbers from a to b."""
+    """Uniform numbers from a to b.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> bool(torch.nn.init.uniform_(torch.empty(9)).max() <= 1)
+    True
+    """
     return tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
-    """Normal numbers."""
+    """Normal numbers.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.normal_(torch.empty(2)).shape
+    torch.Size([2])
+    """
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -29,7 +43,14 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Any:
-    """Normal numbers between a and b."""
+    """Normal numbers between a and b.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> bool(torch.nn.init.trunc_normal_(torch.empty(9)).abs().max() <= 2)
+    True
+    """
     values = source(None).normal(mean, std, tensor.value.shape)
     while (outside := (values < a) | (values > b)).any():
         values[outside] = source(None).normal(mean, std, int(outside.sum()))
@@ -38,23 +59,51 @@ def trunc_normal_(
 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Any:
-    """One number everywhere."""
+    """One number everywhere.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.constant_(torch.empty(2), 3.0)
+    tensor([3., 3.])
+    """
     return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Any:
-    """Ones everywhere."""
+    """Ones everywhere.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.ones_(torch.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Any:
-    """Zeros everywhere."""
+    """Zeros everywhere.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.zeros_(torch.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
 @no_grad()
 def eye_(tensor: Tensor) -> Any:
-    """The identity matrix."""
+    """The identity matrix.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.eye_(torch.empty(2, 2)).sum()
+    tensor(2.)
+    """
     return tensor.copy_(make(np.eye(*tensor.shape, dtype=tensor.value.dtype)))
 
 
@@ -88,13 +137,27 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Any:
-    """Uniform numbers of variance 2 / (fan_in + fan_out)."""
+    """Uniform numbers of variance 2 / (fan_in + fan_out).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> bool(torch.nn.init.xavier_uniform_(torch.empty(3, 3)).abs().max() <= 1)
+    True
+    """
     bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Any:
-    """Normal numbers of variance 2 / (fan_in + fan_out)."""
+    """Normal numbers of variance 2 / (fan_in + fan_out).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.xavier_normal_(torch.empty(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))))
 
 
@@ -110,7 +173,14 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Any:
-    """Uniform numbers of variance gain^2 / fan."""
+    """Uniform numbers of variance gain^2 / fan.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.kaiming_uniform_(torch.empty(2, 3)).shape
+    torch.Size([2, 3])
+    """
     bound = math.sqrt(3.0) * _kaiming(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound)
 
@@ -118,13 +188,27 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Any:
-    """Normal numbers of variance gain^2 / fan."""
+    """Normal numbers of variance gain^2 / fan.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.kaiming_normal_(torch.empty(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity))
 
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Any:
-    """A matrix with orthonormal rows or columns."""
+    """A matrix with orthonormal rows or columns.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.init.orthogonal_(torch.empty(3, 2)).shape
+    torch.Size([3, 2])
+    """
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
     flat = source(None).standard_normal((max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(flat)

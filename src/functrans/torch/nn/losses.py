@@ -18,26 +18,30 @@ from functrans.torch.tensor import Tensor, make, named
 __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
     "cross_entropy",
     "gaussian_nll_loss",
     "hinge_embedding_loss",
     "huber_loss",
     "kl_div",
     "l1_loss",
+    "margin_ranking_loss",
     "mse_loss",
     "nll_loss",
+    "poisson_nll_loss",
     "smooth_l1_loss",
+    "triplet_margin_loss",
 ]
 
 
-def _reduced(loss: Tensor, reduction: str, name: str) -> Tensor:
+def _reduced(loss: Tensor, reduction: str, name: str, *operands: Any) -> Tensor:
     if reduction == "mean":
         loss = loss.mean()
     elif reduction == "sum":
         loss = loss.sum()
     elif reduction != "none":
         raise TensorValueError(f"{reduction} is not a valid value for reduction")
-    return named(loss, name)
+    return named(loss, name, *operands)
 
 
 def _check_shapes(input: Tensor, target: Tensor) -> None:
@@ -52,16 +56,31 @@ def _check_shapes(input: Tensor, target: Tensor) -> None:
 
 @in_full_precision
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The mean of squared differences."""
+    """The mean of squared differences.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.mse_loss(torch.zeros(2), torch.tensor([1.0, 3.0]))
+    tensor(5.)
+    """
     _check_shapes(input, target)
-    return _reduced((input - target) ** 2, reduction, "MseLossBackward0")
+    return _reduced((input - target) ** 2, reduction, "MseLossBackward0", input, target)
 
 
 @in_full_precision
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The mean of the sizes of differences."""
+    """The mean of the sizes of differences.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.l1_loss(torch.zeros(2), torch.tensor([1.0, -3.0]))
+    tensor(2.)
+    """
     _check_shapes(input, target)
-    return _reduced((input - target).abs(), reduction, "MeanBackward0")
+    loss = (input - target).abs()
+    return _reduced(loss, reduction, "MeanBackward0", loss)
 
 
 @composed("HuberLossBackward0")
@@ -74,20 +93,36 @@ def _huber(difference: Any, delta: float) -> Any:
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
-    """Squares of small differences, sizes of large ones."""
+    """Squares of small differences, sizes of large ones.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.huber_loss(torch.zeros(1), torch.tensor([3.0]))
+    tensor(2.5000)
+    """
     if delta <= 0:
         raise TensorError("huber_loss does not support non-positive values for delta.")
-    return _reduced(_huber(input - target, delta), reduction, "HuberLossBackward0")
+    return _reduced(_huber(input - target, delta), reduction, "HuberLossBackward0", input, target)
 
 
 @in_full_precision
 def smooth_l1_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
-    """`huber_loss` divided by its threshold."""
+    """`huber_loss` divided by its threshold.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.smooth_l1_loss(torch.zeros(1), torch.tensor([3.0]))
+    tensor(2.5000)
+    """
     if beta == 0:
         return l1_loss(input, target, reduction)
-    return _reduced(_huber(input - target, beta) / beta, reduction, "SmoothL1LossBackward0")
+    return _reduced(
+        _huber(input - target, beta) / beta, reduction, "SmoothL1LossBackward0", input, target
+    )
 
 
 @in_full_precision
@@ -98,7 +133,15 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """The cross entropy of probabilities sigmoid(input)."""
+    """The cross entropy of probabilities sigmoid(input).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> logits, target = torch.zeros(1), torch.ones(1)
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(logits, target)
+    tensor(0.6931)
+    """
     if input.shape != target.shape:
         raise TensorValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
@@ -109,7 +152,7 @@ def binary_cross_entropy_with_logits(
         positive = positive * pos_weight
     loss = -(target * positive + (1 - target) * negative)
     loss = loss if weight is None else loss * weight
-    return _reduced(loss, reduction, "BinaryCrossEntropyWithLogitsBackward0")
+    return _reduced(loss, reduction, "BinaryCrossEntropyWithLogitsBackward0", input, target)
 
 
 @composed("LogSigmoidBackward0")
@@ -121,12 +164,19 @@ def _log_of_sigmoid(x: Any) -> Any:
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """The cross entropy of probabilities; logarithms are not below -100."""
+    """The cross entropy of probabilities; logarithms are not below -100.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.ones(1))
+    tensor(0.6931)
+    """
     if input.numel() and (float(input.min()) < 0 or float(input.max()) > 1):
         raise TensorError("all elements of input should be between 0 and 1")
     loss = -(target * _bounded_log(input) + (1 - target) * _bounded_log(1 - input))
     loss = loss if weight is None else loss * weight
-    return _reduced(loss, reduction, "BinaryCrossEntropyBackward0")
+    return _reduced(loss, reduction, "BinaryCrossEntropyBackward0", input, target)
 
 
 @composed("LogBackward0")
@@ -142,7 +192,14 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative logarithm of the probability of each target class."""
+    """The negative logarithm of the probability of each target class.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -2.0]]), torch.tensor([1]))
+    tensor(2.)
+    """
     if target.dtype.category > 1:
         raise TensorError(f"expected scalar type Long but found {target.dtype.legacy}")
     dim = 1 if input.value.ndim > 1 else 0
@@ -160,8 +217,8 @@ def nll_loss(
         scales = scales * weight[places]
     loss = loss * scales
     if reduction == "mean":
-        return named(loss.sum() / scales.sum(), "NllLossBackward0")
-    return _reduced(loss, reduction, "NllLossBackward0")
+        return named(loss.sum() / scales.sum(), "NllLossBackward0", input)
+    return _reduced(loss, reduction, "NllLossBackward0", input)
 
 
 def _check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
@@ -197,6 +254,10 @@ def cross_entropy(
         return nll_loss(logs, target, weight, ignore_index, reduction)
     classes = input.shape[dim]
     by_class = target.dtype.category < 2
+    if not by_class and target.shape != input.shape:
+        raise TensorError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}"
+        )
     if by_class:
         _check_classes(target, classes, ignore_index)
         numbers = make(np.arange(classes).reshape((-1, *(1,) * (input.value.ndim - 1 - dim))))
@@ -219,7 +280,7 @@ def cross_entropy(
     if reduction == "mean":
         if weight is not None:
             scales = scales * weight[target.masked_fill(~counted, 0)]
-        return named(loss.sum() / scales.sum(), "DivBackward1")
+        return named(loss.sum() / scales.sum(), "AddBackward0")
     return _reduced(loss, reduction, "NegBackward0")
 
 
@@ -227,7 +288,15 @@ def cross_entropy(
 def kl_div(
     input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
-    """The divergence of target probabilities from exp(input)."""
+    """The divergence of target probabilities from exp(input).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> half = torch.tensor([[0.5, 0.5]])
+    >>> torch.nn.functional.kl_div(half.log(), half, reduction="batchmean")
+    tensor(0.)
+    """
     if log_target:
         loss = target.exp() * (target - input)
     else:
@@ -246,8 +315,15 @@ def _plogp(p: Any) -> Any:
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """input for targets 1, max(0, margin - input) for targets -1."""
-    from functrans.torch.pointwise import where
+    """input for targets 1, max(0, margin - input) for targets -1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.hinge_embedding_loss(torch.ones(2), torch.tensor([1.0, -1.0]))
+    tensor(0.5000)
+    """
+    from functrans.torch.selecting import where
 
     loss = where(target == 1, input, (margin - input).clamp_min(0))
     return _reduced(loss, reduction, "MeanBackward0")
@@ -262,9 +338,110 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood of normal distributions."""
+    """The negative log likelihood of normal distributions.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.gaussian_nll_loss(torch.zeros(1), torch.ones(1), torch.ones(1))
+    tensor(0.5000)
+    """
     bounded = var.clamp_min(eps)
     loss = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
     if full:
         loss = loss + 0.5 * float(np.log(2 * np.pi))
+    return _reduced(loss, reduction, "MeanBackward0")
+
+
+@in_full_precision
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log likelihood of Poisson distributions with means exp(input), or input.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.functional.poisson_nll_loss(torch.zeros(1), torch.ones(1))
+    tensor(1.)
+    """
+    if log_input:
+        loss = input.exp() - target * input
+    else:
+        loss = input - target * (input + eps).log()
+    if full:  # the logarithm of the factorial, by Stirling's formula
+        log_factorial = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
+        loss = loss + (target > 1) * log_factorial.nan_to_num()
+    return _reduced(loss, reduction, "MeanBackward0")
+
+
+@in_full_precision
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """max(0, margin - target (input1 - input2)): which of two is to be larger.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> first, second = torch.tensor([1.0]), torch.tensor([3.0])
+    >>> torch.nn.functional.margin_ranking_loss(first, second, torch.tensor([1.0]))
+    tensor(2.)
+    """
+    loss = (margin - target * (input1 - input2)).clamp_min(0)
+    return _reduced(loss, reduction, "MeanBackward0")
+
+
+@in_full_precision
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """1 - cos for targets 1, max(0, cos - margin) for targets -1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.ones(1, 2)
+    >>> torch.nn.functional.cosine_embedding_loss(x, -x, torch.tensor([1.0]))
+    tensor(2.)
+    """
+    from functrans.torch.nn.functional import cosine_similarity
+    from functrans.torch.selecting import where
+
+    cosine = cosine_similarity(input1, input2, -1)
+    loss = where(target == 1, 1 - cosine, (cosine - margin).clamp_min(0))
+    return _reduced(loss, reduction, "MeanBackward0")
+
+
+@in_full_precision
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin + distance to the positive - distance to the negative).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.zeros(1, 2)
+    >>> torch.nn.functional.triplet_margin_loss(x, x, x)
+    tensor(1.)
+    """
+    from functrans.torch.nn.functional import pairwise_distance
+
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = far.minimum(pairwise_distance(positive, negative, p, eps))
+    loss = (margin + pairwise_distance(anchor, positive, p, eps) - far).clamp_min(0)
     return _reduced(loss, reduction, "MeanBackward0")

@@ -9,7 +9,7 @@ import numpy as np
 from functrans.core import tree
 from functrans.torch import dtypes
 from functrans.torch.errors import TensorError
-from functrans.torch.tensor import Tensor, leaf_record, lower
+from functrans.torch.tensor import Tensor, check_device, leaf_record, lower
 
 
 class Parameter(Tensor):
@@ -45,3 +45,11 @@ class Parameter(Tensor):
 
 
 tree.register_box(Parameter, Tensor.lift, lower)
+
+
+def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:
+    """A parameter of zeros, to be given its first values by a module."""
+    from functrans.torch.creation import zeros
+
+    check_device(device)
+    return Parameter(zeros(*shape, dtype=dtype))

@@ -2,6 +2,7 @@
 
 from functrans.torch.optim import lr_scheduler as lr_scheduler
 from functrans.torch.optim.first_order import SGD as SGD
+from functrans.torch.optim.first_order import Adadelta as Adadelta
 from functrans.torch.optim.first_order import Adagrad as Adagrad
 from functrans.torch.optim.first_order import Adam as Adam
 from functrans.torch.optim.first_order import AdamW as AdamW

@@ -7,8 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from functrans.torch.errors import TensorValueError
+from functrans.torch.errors import TensorTypeError, TensorValueError
 from functrans.torch.optim.optimizer import Optimizer, checked
+
+# In PyTorch these options choose an implementation. Here there is one, so they are kept and shown only.
+_FOREACH: dict[str, Any] = {"foreach": None, "differentiable": False}
+_FUSED: dict[str, Any] = {**_FOREACH, "fused": None}
+_CAPTURED: dict[str, Any] = {"foreach": None, "capturable": False, **_FUSED}
+
+
+def _chosen(known: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Options by name, over what they are if they are not given."""
+    unknown = set(options) - set(known)
+    if unknown:
+        raise TensorTypeError(f"unexpected keyword arguments {sorted(unknown)}")
+    return {**known, **options}
 
 
 class SGD(Optimizer):
@@ -49,10 +62,11 @@ class SGD(Optimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
+            **_chosen(_FUSED, options),
         }
         super().__init__(params, defaults)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         if group["weight_decay"]:
@@ -69,7 +83,18 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Steps by the mean of gradients over the root of the mean of their squares (Kingma and Ba 2014)."""
+    """Steps by the mean of gradients over the root of the mean of their squares (Kingma and Ba 2014).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adam([x], lr=0.1)
+    >>> (x**2).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.9000], requires_grad=True)
+    """
 
     decoupled = False
 
@@ -97,10 +122,12 @@ class Adam(Optimizer):
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
             "maximize": maximize,
+            **_chosen(_CAPTURED, options),
+            "decoupled_weight_decay": self.decoupled,
         }
         super().__init__(params, defaults)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         lr, decay = group["lr"], group["weight_decay"]
@@ -130,7 +157,18 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2017)."""
+    """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2017).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.AdamW([x], lr=0.1)
+    >>> (x**2).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.8990], requires_grad=True)
+    """
 
     decoupled = True
 
@@ -148,7 +186,18 @@ class AdamW(Adam):
 
 
 class RMSprop(Optimizer):
-    """Gradients over the root of the running mean of their squares."""
+    """Gradients over the root of the running mean of their squares.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.RMSprop([x], lr=0.05)
+    >>> (x**2).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.5000], requires_grad=True)
+    """
 
     def __init__(
         self,
@@ -174,10 +223,11 @@ class RMSprop(Optimizer):
             "momentum": momentum,
             "centered": centered,
             "maximize": maximize,
+            **_chosen({**_FOREACH, "capturable": False}, options),
         }
         super().__init__(params, defaults)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         if group["weight_decay"]:
@@ -206,7 +256,18 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Gradients over the root of the sum of their squares."""
+    """Gradients over the root of the sum of their squares.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adagrad([x], lr=0.1)
+    >>> (x**2).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.9000], requires_grad=True)
+    """
 
     def __init__(
         self,
@@ -216,26 +277,89 @@ class Adagrad(Optimizer):
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
         eps: float = 1e-10,
+        *,
+        maximize: bool = False,
         **options: Any,
     ) -> None:
         checked("learning rate", lr)
+        checked("lr_decay value", lr_decay)
+        checked("weight_decay value", weight_decay)
         defaults = {
             "lr": lr,
             "lr_decay": lr_decay,
             "weight_decay": weight_decay,
-            "initial": initial_accumulator_value,
+            "initial_accumulator_value": initial_accumulator_value,
             "eps": eps,
+            "maximize": maximize,
+            **_chosen(_FUSED, options),
         }
         super().__init__(params, defaults)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         if group["weight_decay"]:
             gradient = gradient + group["weight_decay"] * array
         if not state:
-            state["step"], state["sum"] = 0, np.full_like(array, group["initial"])
+            state["step"], state["sum"] = 0, np.full_like(array, group["initial_accumulator_value"])
         state["step"] += 1
         state["sum"] += gradient * gradient
         rate = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
         array -= rate * (gradient / (np.sqrt(state["sum"]) + group["eps"]))
+
+
+class Adadelta(Optimizer):
+    """Steps by the root of the mean of squared steps over that of gradients (Zeiler 2012).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adadelta([x], lr=1.0)
+    >>> (x**2).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.9968], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        *,
+        maximize: bool = False,
+        **options: Any,
+    ) -> None:
+        checked("learning rate", lr)
+        checked("rho value", rho)
+        checked("epsilon value", eps)
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            **_chosen({**_FOREACH, "capturable": False}, options),
+        }
+        super().__init__(params, defaults)
+
+    def _update(
+        self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        if group["weight_decay"]:
+            gradient = gradient + group["weight_decay"] * array
+        if not state:
+            state["step"] = 0
+            state["square_avg"], state["acc_delta"] = np.zeros_like(array), np.zeros_like(array)
+        state["step"] += 1
+        rho, eps = group["rho"], group["eps"]
+        square, steps = state["square_avg"], state["acc_delta"]
+        square *= rho
+        square += (1 - rho) * (gradient * gradient)
+        step = np.sqrt(steps + eps) / np.sqrt(square + eps) * gradient
+        steps *= rho
+        steps += (1 - rho) * (step * step)
+        array -= group["lr"] * step

@@ -95,6 +95,21 @@ class LBFGS(Optimizer):
         return q
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change all parameters; `closure` computes the loss and its gradient.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> optimizer = torch.optim.LBFGS([x])
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = (x**2).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> optimizer.step(closure).item()
+        1.0
+        """
         if closure is None:
             raise TensorTypeError("LBFGS.step() needs a closure that computes the loss")
         group, memory = self.param_groups[0], self._memory

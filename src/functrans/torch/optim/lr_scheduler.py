@@ -7,11 +7,23 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
+from functrans.torch.errors import TensorTypeError, TensorValueError
+from functrans.torch.optim.optimizer import Optimizer
+
 
 class LRScheduler:
-    """Sets the learning rate of each group by `get_lr` after each `step`."""
+    """Sets the learning rate of each group by `get_lr` after each `step`.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.optim.lr_scheduler.StepLR, torch.optim.lr_scheduler.LRScheduler)
+    True
+    """
 
     def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TensorTypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
@@ -19,27 +31,76 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self.step()
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         """The learning rate of an epoch in closed form."""
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
-        return [self.rate(base, self.last_epoch) for base in self.base_lrs]
+        """The rates of this epoch.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> torch.optim.lr_scheduler.StepLR(optimizer, 2).get_lr()
+        [1.0]
+        """
+        return [self._rate(base, self.last_epoch) for base in self.base_lrs]
 
     def get_last_lr(self) -> list[float]:
+        """The rates of the groups now.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> torch.optim.lr_scheduler.StepLR(optimizer, 2).get_last_lr()
+        [1.0]
+        """
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self) -> None:
-        """Go to the next epoch."""
+        """Go to the next epoch.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+        >>> scheduler.step()
+        >>> optimizer.param_groups[0]["lr"]
+        0.5
+        """
         self.last_epoch += 1
         for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
             group["lr"] = rate
 
     def state_dict(self) -> dict[str, Any]:
-        return {"last_epoch": self.last_epoch, "base_lrs": list(self.base_lrs)}
+        """All but the optimizer, and functions.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5).state_dict()
+        {'gamma': 0.5, 'base_lrs': [1.0], 'last_epoch': 0}
+        """
+        state = self.__dict__.items()
+        return {name: v for name, v in state if name != "optimizer" and not callable(v)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.last_epoch, self.base_lrs = state_dict["last_epoch"], list(state_dict["base_lrs"])
+        """Take over what `state_dict` gave.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+        >>> scheduler.load_state_dict({"last_epoch": 3})
+        >>> scheduler.last_epoch
+        3
+        """
+        self.__dict__.update(state_dict)
 
 
 class StepLR(LRScheduler):
@@ -62,12 +123,22 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         return base * self.gamma ** (epoch // self.step_size)
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times gamma at each milestone."""
+    """The rate times gamma at each milestone.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [1, 3], gamma=0.5)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(
         self, optimizer: Any, milestones: list[int], gamma: float = 0.1, last_epoch: int = -1
@@ -75,23 +146,43 @@ class MultiStepLR(LRScheduler):
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         return base * self.gamma ** bisect_right(self.milestones, epoch)
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times gamma after every epoch."""
+    """The rate times gamma after every epoch.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.25)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
 
     def __init__(self, optimizer: Any, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         return base * self.gamma**epoch
 
 
 class LambdaLR(LRScheduler):
-    """The rate times a function of the epoch."""
+    """The rate times a function of the epoch.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(
         self, optimizer: Any, lr_lambda: Callable[[int], float], last_epoch: int = -1
@@ -99,12 +190,22 @@ class LambdaLR(LRScheduler):
         self.lr_lambda = lr_lambda
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         return base * self.lr_lambda(epoch)
 
 
 class CosineAnnealingLR(LRScheduler):
-    """The rate along half a cosine down to `eta_min`, and up again."""
+    """The rate along half a cosine down to `eta_min`, and up again.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(
         self, optimizer: Any, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
@@ -112,6 +213,308 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, base: float, epoch: int) -> float:
+    def _rate(self, base: float, epoch: int) -> float:
         wave = (1 + math.cos(math.pi * epoch / self.T_max)) / 2
         return self.eta_min + (base - self.eta_min) * wave
+
+
+class ConstantLR(LRScheduler):
+    """The rate times a factor, for the first epochs.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise TensorValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, base: float, epoch: int) -> float:
+        return base * self.factor if epoch < self.total_iters else base
+
+
+class LinearLR(LRScheduler):
+    """The rate times a factor that goes along a line, for the first epochs.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 0.5, total_iters=2)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.75]
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, base: float, epoch: int) -> float:
+        part = min(epoch, self.total_iters) / self.total_iters
+        return base * (self.start_factor + (self.end_factor - self.start_factor) * part)
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """The rate along half a cosine down to `eta_min`, again and again from the start.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, base: float, epoch: int) -> float:
+        length = self.T_0
+        while epoch >= length:
+            epoch, length = epoch - length, length * self.T_mult
+        wave = (1 + math.cos(math.pi * epoch / length)) / 2
+        return self.eta_min + (base - self.eta_min) * wave
+
+
+class OneCycleLR(LRScheduler):
+    """The rate up to `max_lr` and down to nearly nothing, once (Smith and Topin 2017).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=10)
+    >>> for _ in range(2):
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [1.0]
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        max_lr: float,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        last_epoch: int = -1,
+    ) -> None:
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise TensorValueError(
+                    "You must define either total_steps OR (epochs AND steps_per_epoch)"
+                )
+            total_steps = epochs * steps_per_epoch
+        if anneal_strategy not in ("cos", "linear"):
+            raise TensorValueError("anneal_strategy must be one of 'cos' or 'linear'")
+        self.max_lr, self.total_steps, self.pct_start = max_lr, total_steps, pct_start
+        self.anneal_strategy = anneal_strategy
+        self.first = max_lr / div_factor
+        self.last = self.first / final_div_factor
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, base: float, epoch: int) -> float:
+        if epoch >= self.total_steps:
+            raise TensorValueError(
+                f"Tried to step {epoch} times. The specified number of total steps is "
+                f"{self.total_steps}"
+            )
+        top, end = self.pct_start * self.total_steps - 1, self.total_steps - 1
+        if epoch <= top:
+            return self._between(self.first, self.max_lr, epoch / top)
+        return self._between(self.max_lr, self.last, (epoch - top) / (end - top))
+
+    def _between(self, start: float, stop: float, part: float) -> float:
+        if self.anneal_strategy == "linear":
+            return start + (stop - start) * part
+        return stop + (start - stop) / 2 * (1 + math.cos(math.pi * part))
+
+
+class SequentialLR:
+    """Schedules one after the other, from one milestone to the next.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> parts = [
+    ...     torch.optim.lr_scheduler.ConstantLR(optimizer, 0.1, total_iters=2),
+    ...     torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9),
+    ... ]
+    >>> scheduler = torch.optim.lr_scheduler.SequentialLR(optimizer, parts, milestones=[2])
+    >>> for _ in range(3):
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.9]
+    """
+
+    def __init__(
+        self, optimizer: Any, schedulers: list[LRScheduler], milestones: list[int]
+    ) -> None:
+        if len(milestones) != len(schedulers) - 1:
+            raise TensorValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the "
+                f"number of milestone points, but got number of schedulers {len(schedulers)} and the "
+                f"number of milestones to be equal to {len(milestones)}"
+            )
+        self.optimizer, self.schedulers, self.milestones = optimizer, schedulers, milestones
+        self.last_epoch = -1
+        self.step()
+
+    def step(self) -> None:
+        """Go to the next epoch.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> parts = [torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)]
+        >>> scheduler = torch.optim.lr_scheduler.SequentialLR(optimizer, parts, [])
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
+        """
+        self.last_epoch += 1
+        place = bisect_right(self.milestones, self.last_epoch)
+        start = self.milestones[place - 1] if place else 0
+        current = self.schedulers[place]
+        current.last_epoch = self.last_epoch - start - 1
+        current.step()
+
+    def get_last_lr(self) -> list[float]:
+        """The rates of the groups now.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> parts = [torch.optim.lr_scheduler.StepLR(optimizer, 1)]
+        >>> torch.optim.lr_scheduler.SequentialLR(optimizer, parts, []).get_last_lr()
+        [1.0]
+        """
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+
+class ReduceLROnPlateau:
+    """The rate times a factor when a measure has not become better for some epochs.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+    >>> for _ in range(3):
+    ...     scheduler.step(5.0)
+    >>> scheduler.get_last_lr()
+    [0.1]
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0.0,
+        eps: float = 1e-8,
+    ) -> None:
+        if factor >= 1.0:
+            raise TensorValueError("Factor should be < 1.0.")
+        if mode not in ("min", "max"):
+            raise TensorValueError(f"mode {mode} is unknown!")
+        if threshold_mode not in ("rel", "abs"):
+            raise TensorValueError(f"threshold mode {threshold_mode} is unknown!")
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold, self.threshold_mode = threshold, threshold_mode
+        self.cooldown, self.min_lr, self.eps = cooldown, min_lr, eps
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+
+    def _is_better(self, value: float) -> bool:
+        sign = 1 if self.mode == "min" else -1
+        margin = self.threshold * (abs(self.best) if self.threshold_mode == "rel" else 1)
+        if math.isinf(self.best):
+            return sign * value < sign * self.best
+        return sign * value < sign * self.best - margin
+
+    def step(self, metrics: Any) -> None:
+        """Go to the next epoch, with the measure of this one.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        ...     optimizer, factor=0.5, patience=0
+        ... )
+        >>> scheduler.step(1.0)
+        >>> scheduler.step(1.0)
+        >>> scheduler.get_last_lr()
+        [0.5]
+        """
+        value = float(metrics)
+        self.last_epoch += 1
+        if self._is_better(value):
+            self.best, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            for group in self.optimizer.param_groups:
+                rate = max(group["lr"] * self.factor, self.min_lr)
+                if group["lr"] - rate > self.eps:
+                    group["lr"] = rate
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+
+    def get_last_lr(self) -> list[float]:
+        """The rates of the groups now.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer).get_last_lr()
+        [1.0]
+        """
+        return [group["lr"] for group in self.optimizer.param_groups]

@@ -16,7 +16,14 @@ from functrans.torch.tensor import Tensor, make
 
 
 class Optimizer:
-    """What all optimizers have in common; they write `update` for one parameter."""
+    """What all optimizers have in common; they write `_update` for one parameter.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> issubclass(torch.optim.Adam, torch.optim.Optimizer)
+    True
+    """
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -25,7 +32,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TensorTypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                "but got torch.Tensor"
+                f"but got {params.type()}"
             )
         groups = list(params)
         if not groups:
@@ -38,7 +45,16 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """More parameters, with options of their own."""
+        """More parameters, with options of their own.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.5)
+        >>> optimizer.add_param_group({"params": torch.ones(1, requires_grad=True), "lr": 0.1})
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.5, 0.1]
+        """
         group = dict(param_group)
         given = group["params"]
         group["params"] = [given] if isinstance(given, Tensor) else list(given)
@@ -58,7 +74,17 @@ class Optimizer:
         self.param_groups.append(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients, or set them to zero."""
+        """Forget all gradients, or set them to zero.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> (x * 1).backward()
+        >>> torch.optim.SGD([x], lr=0.5).zero_grad()
+        >>> x.grad is None
+        True
+        """
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter._grad is None:
@@ -70,7 +96,18 @@ class Optimizer:
                     parameter._grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change all parameters by their gradients; `closure` computes the loss once more."""
+        """Change all parameters by their gradients; `closure` computes the loss once more.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([x], lr=0.5)
+        >>> (x * 1).backward()
+        >>> optimizer.step()
+        >>> x.detach()
+        tensor([0.5000])
+        """
         loss = None
         if closure is not None:
             with enable_grad():
@@ -87,24 +124,32 @@ class Optimizer:
         gradient = np.asarray(parameter._grad.value)
         if group.get("maximize"):
             gradient = -gradient
-        self.update(array, gradient, self.state[parameter], group)
+        self._update(array, gradient, self.state[parameter], group)
         if not MODE.inference:
             changes.note_change(array)
 
-    def update(
+    def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         """Change the array of one parameter in place."""
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, with numbers in the place of parameters."""
+        """The state, with numbers in the place of parameters.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.5)
+        >>> optimizer.state_dict()["state"]
+        {}
+        """
         numbers: dict[int, int] = {}
         for group in self.param_groups:
             for parameter in group["params"]:
                 numbers.setdefault(id(parameter), len(numbers))
         groups = [
-            {**group, "params": [numbers[id(p)] for p in group["params"]]}
+            {**_options(group), "params": [numbers[id(p)] for p in group["params"]]}
             for group in self.param_groups
         ]
         state = {
@@ -114,7 +159,17 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` gave."""
+        """Take over a state that `state_dict` gave.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([x], lr=0.5)
+        >>> optimizer.load_state_dict(torch.optim.SGD([x], lr=0.1).state_dict())
+        >>> optimizer.param_groups[0]["lr"]
+        0.1
+        """
         groups = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
             raise TensorValueError("loaded state dict has a different number of parameter groups")
@@ -139,6 +194,10 @@ class Optimizer:
             lines.append(f"Parameter Group {k}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _options(group: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in group.items() if name != "params"}
 
 
 def _as_tensor(value: Any) -> Any:

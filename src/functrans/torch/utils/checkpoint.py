@@ -113,7 +113,16 @@ def _boundary(roots: list[Any], start: int) -> list[Any]:
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **options: Any
 ) -> Any:
-    """A sequence of modules in segments, each of them a checkpoint."""
+    """A sequence of modules in segments, each of them a checkpoint.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> from functrans.torch.utils.checkpoint import checkpoint_sequential
+    >>> model = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.ReLU())
+    >>> checkpoint_sequential(model, 2, torch.ones(1), use_reentrant=False)
+    tensor([1.])
+    """
     modules = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = max(1, len(modules) // segments)
 

@@ -1,51 +1,46 @@
-"""Layers: linear maps, embeddings, normalization, dropout, convolutions and pooling."""
+"""Layers: shapes, linear maps, dropout and embeddings."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from functrans.torch import creation
-from functrans.torch.errors import TensorValueError
+from functrans.torch.errors import OptionAssertionError, TensorValueError
 from functrans.torch.nn import functional as F
 from functrans.torch.nn import init
 from functrans.torch.nn.modules.module import Module
-from functrans.torch.nn.parameter import Parameter
-from functrans.torch.nn.windows import as_tuple
+from functrans.torch.nn.parameter import Parameter, empty_parameter
 from functrans.torch.random import randn
-from functrans.torch.tape import MODE
-from functrans.torch.tensor import Tensor, check_device
+from functrans.torch.tensor import Tensor
 
 __all__ = [
-    "AdaptiveAvgPool2d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "BatchNorm1d",
-    "BatchNorm2d",
     "Bilinear",
-    "Conv1d",
-    "Conv2d",
+    "CosineSimilarity",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
     "Embedding",
+    "EmbeddingBag",
     "Flatten",
-    "GroupNorm",
     "Identity",
-    "LayerNorm",
     "Linear",
-    "MaxPool1d",
-    "MaxPool2d",
-    "RMSNorm",
+    "PairwiseDistance",
+    "PixelShuffle",
     "Unflatten",
+    "Upsample",
+    "ZeroPad2d",
 ]
 
 
-def _empty(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:
-    check_device(device)
-    return Parameter(creation.zeros(*shape, dtype=dtype))
-
-
 class Identity(Module):
-    """Its input, whatever it is made with."""
+    """Its input, whatever it is made with.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.Identity()(torch.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -55,7 +50,14 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Some neighboring dimensions as one."""
+    """Some neighboring dimensions as one.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.Flatten()(torch.ones(2, 3, 4)).shape
+    torch.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -69,7 +71,14 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One dimension as several."""
+    """One dimension as several.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.Unflatten(1, (3, 4))(torch.ones(2, 12)).shape
+    torch.Size([2, 3, 4])
+    """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -77,6 +86,9 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class Linear(Module):
@@ -99,13 +111,20 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = _empty(out_features, in_features, device=device, dtype=dtype)
-        self.bias = _empty(out_features, dtype=dtype) if bias else None
+        self.weight = empty_parameter(out_features, in_features, device=device, dtype=dtype)
+        self.bias = empty_parameter(out_features, dtype=dtype) if bias else None
         if not bias:
             self.register_parameter("bias", None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Give the parameters new first values.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).reset_parameters()
+        """
         bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -121,24 +140,49 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """x1^T A x2 + b."""
+    """x1^T A x2 + b.
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int) -> None:
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.Bilinear(2, 3, 4)(torch.ones(5, 2), torch.ones(5, 3)).shape
+    torch.Size([5, 4])
+    """
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True
+    ) -> None:
         super().__init__()
-        self.weight = _empty(out_features, in1_features, in2_features)
-        self.bias = _empty(out_features)
+        self.in1_features, self.in2_features = in1_features, in2_features
+        self.out_features = out_features
+        self.weight = empty_parameter(out_features, in1_features, in2_features)
+        self.register_parameter("bias", empty_parameter(out_features) if bias else None)
         bound = 1 / math.sqrt(in1_features)
         init.uniform_(self.weight, -bound, bound)
-        init.uniform_(self.bias, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        from functrans.torch.products import einsum
+        return F.bilinear(input1, input2, self.weight, self.bias)
 
-        return einsum("...i,oij,...j->...o", input1, self.weight, input2) + self.bias
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
 
 
 class Dropout(Module):
-    """Entries set to zero with probability p while training."""
+    """Entries set to zero with probability p while training.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.Dropout(0.5).eval()(torch.ones(2))
+    tensor([1., 1.])
+    """
+
+    function: Any = staticmethod(F.dropout)
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -147,277 +191,235 @@ class Dropout(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p, self.training)
+        return type(self).function(input, self.p, self.training, self.inplace)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
+class Dropout1d(Dropout):
+    """Whole channels of sequences set to zero with probability p while training.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.Dropout1d(0.5).eval()(torch.ones(1, 2, 2)).sum()
+    tensor(4.)
+    """
+
+    function = staticmethod(F.dropout1d)
+
+
+class Dropout2d(Dropout):
+    """Whole channels of images set to zero with probability p while training.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.Dropout2d(0.5).eval()(torch.ones(1, 2, 2, 2)).sum()
+    tensor(8.)
+    """
+
+    function = staticmethod(F.dropout2d)
+
+
 class Embedding(Module):
-    """Vectors by numbers."""
+    """Vectors by numbers.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.Embedding(10, 3)(torch.tensor([[1, 2], [4, 5]])).shape
+    torch.Size([2, 2, 3])
+    """
 
     def __init__(
         self,
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
         _weight: Tensor | None = None,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = padding_idx
-        given = randn(num_embeddings, embedding_dim) if _weight is None else _weight
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise OptionAssertionError("Padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        given = _weight
+        if given is None:
+            given = randn(num_embeddings, embedding_dim, device=device, dtype=dtype)
         if padding_idx is not None and _weight is None:
             given[padding_idx] = 0.0
         self.weight = Parameter(given)
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:
+        """A module with these vectors, which are not trained unless `freeze` is False.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Embedding.from_pretrained(torch.eye(2))(torch.tensor(1))
+        tensor([0., 1.])
+        """
         count, width = embeddings.shape
         module = cls(count, width, _weight=embeddings, **options)
         module.weight.requires_grad_(not freeze)
         return module
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.embedding(input, self.weight, self.padding_idx)
+        return F.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+        )
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+        text += "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return text if self.max_norm is None else f"{text}, max_norm={self.max_norm}"
 
 
-class LayerNorm(Module):
-    """The last dimensions brought to mean 0 and variance 1, then scaled and shifted."""
+class EmbeddingBag(Module):
+    """Sums or means of the vectors of several numbers.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> bag = torch.nn.EmbeddingBag(10, 3, mode="sum")
+    >>> bag(torch.tensor([1, 2, 4, 5]), torch.tensor([0, 3])).shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, mode: str = "mean") -> None:
+        super().__init__()
+        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.weight = Parameter(randn(num_embeddings, embedding_dim))
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None) -> Tensor:
+        return F.embedding_bag(input, self.weight, offsets, mode=self.mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between vectors.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.CosineSimilarity()(torch.ones(2, 3), torch.ones(2, 3))
+    tensor([1., 1.])
+    """
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The distances of vectors.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.PairwiseDistance()(torch.zeros(2, 4), torch.ones(2, 4))
+    tensor([2.0000, 2.0000])
+    """
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class Upsample(Module):
+    """Images made larger.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.Upsample(scale_factor=2)(torch.arange(2.0).view(1, 1, 1, 2))
+    tensor([[[[0., 0., 1., 1.],
+              [0., 0., 1., 1.]]]])
+    """
 
     def __init__(
         self,
-        normalized_shape: Any,
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
-        bias: bool = True,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = as_tuple(normalized_shape, 1)
-        self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.weight = (
-            Parameter(creation.ones(*self.normalized_shape)) if elementwise_affine else None
-        )
-        affine = elementwise_affine and bias
-        self.bias = Parameter(creation.zeros(*self.normalized_shape)) if affine else None
+        self.size, self.mode, self.align_corners = size, mode, align_corners
+        self.scale_factor = scale_factor
+        if isinstance(scale_factor, (int, float)):
+            self.scale_factor = float(scale_factor)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners)
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-            f"bias={self.bias is not None}"
-        )
+        name = "size" if self.scale_factor is None else "scale_factor"
+        return f"{name}={getattr(self, name)}, mode={self.mode!r}"
 
 
-class RMSNorm(Module):
-    """The last dimensions divided by the root of their mean square."""
+class PixelShuffle(Module):
+    """Channels moved into a finer grid of pixels.
 
-    def __init__(self, normalized_shape: Any, eps: float | None = None) -> None:
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.PixelShuffle(2)(torch.ones(1, 8, 3, 3)).shape
+    torch.Size([1, 2, 6, 6])
+    """
+
+    def __init__(self, upscale_factor: int) -> None:
         super().__init__()
-        self.normalized_shape, self.eps = as_tuple(normalized_shape, 1), eps
-        self.weight = Parameter(creation.ones(*self.normalized_shape))
+        self.upscale_factor = upscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
-
-class GroupNorm(Module):
-    """Groups of channels brought to mean 0 and variance 1."""
-
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5) -> None:
-        super().__init__()
-        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.weight = Parameter(creation.ones(num_channels))
-        self.bias = Parameter(creation.zeros(num_channels))
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
-
-
-class _BatchNorm(Module):
-    allowed: tuple[int, ...] = ()
-
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-    ) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.affine, self.track_running_stats = affine, track_running_stats
-        self.weight = Parameter(creation.ones(num_features)) if affine else None
-        self.bias = Parameter(creation.zeros(num_features)) if affine else None
-        tracked = track_running_stats
-        self.register_buffer("running_mean", creation.zeros(num_features) if tracked else None)
-        self.register_buffer("running_var", creation.ones(num_features) if tracked else None)
-        self.register_buffer("num_batches_tracked", creation.tensor(0) if tracked else None)
-
-    def forward(self, input: Tensor) -> Tensor:
-        if input.dim() not in self.allowed:
-            wanted = " or ".join(f"{n}D" for n in self.allowed)
-            raise TensorValueError(f"expected {wanted} input (got {input.dim()}D input)")
-        momentum = self.momentum if self.momentum is not None else 0.0
-        if self.training and self.track_running_stats:
-            before, MODE.enabled = MODE.enabled, False
-            self.num_batches_tracked.add_(1)
-            MODE.enabled = before
-            if self.momentum is None:
-                momentum = 1.0 / float(self.num_batches_tracked)
-        return F.batch_norm(
-            input,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training,
-            momentum,
-            self.eps,
-        )
+        return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
-        )
+        return f"upscale_factor={self.upscale_factor}"
 
 
-class BatchNorm1d(_BatchNorm):
-    """Channels of vectors or sequences brought to mean 0 and variance 1 over the batch."""
+class ZeroPad2d(Module):
+    """Zeros around images.
 
-    allowed = (2, 3)
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.ZeroPad2d(1)(torch.ones(1, 1, 2, 2)).shape
+    torch.Size([1, 1, 4, 4])
+    """
 
-
-class BatchNorm2d(_BatchNorm):
-    """Channels of images brought to mean 0 and variance 1 over the batch."""
-
-    allowed = (4,)
-
-
-class _Convolution(Module):
-    count = 1
-    function: Any = None
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-    ) -> None:
+    def __init__(self, padding: Any) -> None:
         super().__init__()
-        if in_channels % groups or out_channels % groups:
-            raise TensorValueError("in_channels and out_channels must be divisible by groups")
-        self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size = as_tuple(kernel_size, self.count)
-        self.stride, self.dilation = as_tuple(stride, self.count), as_tuple(dilation, self.count)
-        self.padding = padding if isinstance(padding, str) else as_tuple(padding, self.count)
-        self.groups = groups
-        self.weight = _empty(out_channels, in_channels // groups, *self.kernel_size)
-        self.bias = _empty(out_channels) if bias else None
-        if not bias:
-            self.register_parameter("bias", None)
-        bound = 1 / math.sqrt(in_channels // groups * math.prod(self.kernel_size))
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
 
     def forward(self, input: Tensor) -> Tensor:
-        convolve = type(self).function
-        return convolve(  # type: ignore[no-any-return]
-            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )
+        return F.pad(input, self.padding)
 
     def extra_repr(self) -> str:
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
-        text += f", stride={self.stride}"
-        if self.padding != (0,) * self.count:
-            text += f", padding={self.padding}"
-        if self.dilation != (1,) * self.count:
-            text += f", dilation={self.dilation}"
-        if self.groups != 1:
-            text += f", groups={self.groups}"
-        return text if self.bias is not None else f"{text}, bias=False"
-
-
-class Conv1d(_Convolution):
-    """Convolution of sequences."""
-
-    count = 1
-    function = staticmethod(F.conv1d)
-
-
-class Conv2d(_Convolution):
-    """Convolution of images."""
-
-    count = 2
-    function = staticmethod(F.conv2d)
-
-
-class _Pool(Module):
-    function: Any = None
-
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        super().__init__()
-        self.kernel_size, self.padding = kernel_size, padding
-        self.stride = kernel_size if stride is None else stride
-
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, self.kernel_size, self.stride, self.padding)  # type: ignore[no-any-return]
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class MaxPool1d(_Pool):
-    """The largest entry in each window of a sequence."""
-
-    function = staticmethod(F.max_pool1d)
-
-
-class MaxPool2d(_Pool):
-    """The largest entry in each window of an image."""
-
-    function = staticmethod(F.max_pool2d)
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, dilation=1, ceil_mode=False"
-
-
-class AvgPool1d(_Pool):
-    """The mean of each window of a sequence."""
-
-    function = staticmethod(F.avg_pool1d)
-
-
-class AvgPool2d(_Pool):
-    """The mean of each window of an image."""
-
-    function = staticmethod(F.avg_pool2d)
-
-
-class AdaptiveAvgPool2d(Module):
-    """The means of as many parts of an image as asked for."""
-
-    def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)  # type: ignore[no-any-return]
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+        return str(self.padding)

@@ -12,13 +12,19 @@ from functrans.torch.tensor import Tensor
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CosineEmbeddingLoss",
     "CrossEntropyLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
     "MSELoss",
+    "MarginRankingLoss",
     "NLLLoss",
+    "PoissonNLLLoss",
     "SmoothL1Loss",
+    "TripletMarginLoss",
 ]
 
 
@@ -44,9 +50,9 @@ class _Loss(Module):
             else:
                 setattr(self, name, value)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, *tensors: Tensor) -> Tensor:
         options = {name: getattr(self, name) for name in self._given}
-        return type(self).function(input, target, reduction=self.reduction, **options)  # type: ignore[no-any-return]
+        return type(self).function(*tensors, reduction=self.reduction, **options)  # type: ignore[no-any-return]
 
 
 class MSELoss(_Loss):
@@ -63,27 +69,55 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The mean of the sizes of differences."""
+    """The mean of the sizes of differences.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.L1Loss()(torch.zeros(2), torch.tensor([1.0, -3.0]))
+    tensor(2.)
+    """
 
     function = staticmethod(F.l1_loss)
 
 
 class SmoothL1Loss(_Loss):
-    """Squares of small differences, sizes of large ones."""
+    """Squares of small differences, sizes of large ones.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.SmoothL1Loss()(torch.zeros(1), torch.tensor([3.0]))
+    tensor(2.5000)
+    """
 
     function = staticmethod(F.smooth_l1_loss)
     options = {"beta": 1.0}  # noqa: RUF012
 
 
 class HuberLoss(_Loss):
-    """Squares of small differences, sizes of large ones, times delta."""
+    """Squares of small differences, sizes of large ones, times delta.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.HuberLoss()(torch.zeros(1), torch.tensor([3.0]))
+    tensor(2.5000)
+    """
 
     function = staticmethod(F.huber_loss)
     options = {"delta": 1.0}  # noqa: RUF012
 
 
 class CrossEntropyLoss(_Loss):
-    """The cross entropy of probabilities softmax(input)."""
+    """The cross entropy of probabilities softmax(input).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([0]))
+    tensor(0.6931)
+    """
 
     function = staticmethod(F.cross_entropy)
     weighted = True
@@ -91,7 +125,14 @@ class CrossEntropyLoss(_Loss):
 
 
 class NLLLoss(_Loss):
-    """The negative logarithm of the probability of each target class."""
+    """The negative logarithm of the probability of each target class.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.NLLLoss()(torch.tensor([[-0.5, -2.0]]), torch.tensor([1]))
+    tensor(2.)
+    """
 
     function = staticmethod(F.nll_loss)
     weighted = True
@@ -99,14 +140,28 @@ class NLLLoss(_Loss):
 
 
 class BCELoss(_Loss):
-    """The cross entropy of probabilities."""
+    """The cross entropy of probabilities.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.BCELoss()(torch.tensor([0.5]), torch.ones(1))
+    tensor(0.6931)
+    """
 
     function = staticmethod(F.binary_cross_entropy)
     weighted = True
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The cross entropy of probabilities sigmoid(input)."""
+    """The cross entropy of probabilities sigmoid(input).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.BCEWithLogitsLoss()(torch.zeros(1), torch.ones(1))
+    tensor(0.6931)
+    """
 
     function = staticmethod(F.binary_cross_entropy_with_logits)
     weighted = True
@@ -114,7 +169,102 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The divergence of target probabilities from exp(input)."""
+    """The divergence of target probabilities from exp(input).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> half = torch.tensor([[0.5, 0.5]])
+    >>> torch.nn.KLDivLoss(reduction="batchmean")(half.log(), half)
+    tensor(0.)
+    """
 
     function = staticmethod(F.kl_div)
     options = {"log_target": False}  # noqa: RUF012
+
+
+class GaussianNLLLoss(_Loss):
+    """The negative log likelihood of normal distributions.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.GaussianNLLLoss()(torch.zeros(1), torch.ones(1), torch.ones(1))
+    tensor(0.5000)
+    """
+
+    function = staticmethod(F.gaussian_nll_loss)
+    options = {"full": False, "eps": 1e-6}  # noqa: RUF012
+
+
+class PoissonNLLLoss(_Loss):
+    """The negative log likelihood of Poisson distributions.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.PoissonNLLLoss()(torch.zeros(1), torch.ones(1))
+    tensor(1.)
+    """
+
+    function = staticmethod(F.poisson_nll_loss)
+    options = {"log_input": True, "full": False, "eps": 1e-8}  # noqa: RUF012
+
+
+class HingeEmbeddingLoss(_Loss):
+    """The input for targets 1, max(0, margin - input) for targets -1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.HingeEmbeddingLoss()(torch.ones(2), torch.tensor([1.0, -1.0]))
+    tensor(0.5000)
+    """
+
+    function = staticmethod(F.hinge_embedding_loss)
+    options = {"margin": 1.0}  # noqa: RUF012
+
+
+class MarginRankingLoss(_Loss):
+    """max(0, margin - target (input1 - input2)): which of two is to be larger.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> ranked = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0])
+    >>> torch.nn.MarginRankingLoss()(*ranked)
+    tensor(2.)
+    """
+
+    function = staticmethod(F.margin_ranking_loss)
+    options = {"margin": 0.0}  # noqa: RUF012
+
+
+class CosineEmbeddingLoss(_Loss):
+    """1 - cos for targets 1, max(0, cos - margin) for targets -1.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.ones(1, 2)
+    >>> torch.nn.CosineEmbeddingLoss()(x, -x, torch.tensor([1.0]))
+    tensor(2.)
+    """
+
+    function = staticmethod(F.cosine_embedding_loss)
+    options = {"margin": 0.0}  # noqa: RUF012
+
+
+class TripletMarginLoss(_Loss):
+    """max(0, margin + distance to the positive - distance to the negative).
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.zeros(1, 2)
+    >>> torch.nn.TripletMarginLoss()(x, x, x)
+    tensor(1.)
+    """
+
+    function = staticmethod(F.triplet_margin_loss)
+    options = {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False}  # noqa: RUF012

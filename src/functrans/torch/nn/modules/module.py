@@ -8,15 +8,17 @@ from typing import Any, Self, TypeVar
 
 from functrans.torch import dtypes
 from functrans.torch.autograd.modes import no_grad
-from functrans.torch.autograd.nodes import Handle, add_hook, new_table
+from functrans.torch.autograd.nodes import new_table
+from functrans.torch.conversions import conversion
 from functrans.torch.errors import TensorError, TensorTypeError
+from functrans.torch.nn.modules.hooks import BackwardWatcher, Hooked, WithKwargs
 from functrans.torch.nn.parameter import Parameter
-from functrans.torch.tensor import Tensor, conversion
+from functrans.torch.tensor import Tensor
 
 _M = TypeVar("_M", bound="Module")
 
 
-class Module:
+class Module(Hooked):
     """A part of a model: subclass it, and write `forward`.
 
     Examples
@@ -47,6 +49,14 @@ class Module:
         put("_backward_hooks", new_table())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; write it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.ReLU().forward(torch.tensor([-1.0]))
+        tensor([0.])
+        """
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
@@ -55,15 +65,23 @@ class Module:
         if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
             return self.forward(*args, **kwargs)
         for hook in list(self._forward_pre_hooks.values()):
+            if isinstance(hook, WithKwargs):
+                changed = hook.hook(self, args, kwargs)
+                if changed is not None:
+                    args, kwargs = changed
+                continue
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        watcher = _BackwardWatcher(self) if self._backward_hooks else None
+        watcher = BackwardWatcher(self) if self._backward_hooks else None
         if watcher is not None:
             args = watcher.inputs(args)
         out = self.forward(*args, **kwargs)
         for hook in list(self._forward_hooks.values()):
-            changed = hook(self, args, out)
+            if isinstance(hook, WithKwargs):
+                changed = hook.hook(self, args, kwargs, out)
+            else:
+                changed = hook(self, args, out)
             if changed is not None:
                 out = changed
         return out if watcher is None else watcher.outputs(out)
@@ -74,7 +92,8 @@ class Module:
         homes = self.__dict__.get("_parameters"), self.__dict__.get("_modules")
         if isinstance(value, (Parameter, Module)):
             if homes[0] is None:
-                raise AttributeError("cannot assign parameters before Module.__init__() call")
+                kind = "parameters" if isinstance(value, Parameter) else "module"
+                raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
             for home in (self.__dict__, self._parameters, self._buffers, self._modules):
                 home.pop(name, None)
             (self._parameters if isinstance(value, Parameter) else self._modules)[name] = value
@@ -88,9 +107,10 @@ class Module:
                         "_modules": "torch.nn.Module or None",
                         "_buffers": "torch.Tensor or None",
                     }[kind]
+                    given = value.type() if isinstance(value, Tensor) else type(value).__name__
+                    what = {"_modules": "child module"}.get(kind, kind[1:-1])
                     raise TensorTypeError(
-                        f"cannot assign '{type(value).__name__}' object to {kind[1:-1]} '{name}' "
-                        f"({wanted} required)"
+                        f"cannot assign '{given}' as {what} '{name}' ({wanted} expected)"
                     )
                 home[name] = value
                 return
@@ -114,41 +134,104 @@ class Module:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; None keeps the name free of one."""
+        """Add a parameter; None keeps the name free of one.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Module()
+        >>> model.register_parameter("bias", None)
+        >>> model.bias is None
+        True
+        """
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Add a tensor that is part of the state but not a parameter."""
+        """Add a tensor that is part of the state but not a parameter.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Module()
+        >>> model.register_buffer("scale", torch.ones(1))
+        >>> model.scale
+        tensor([1.])
+        """
         self._buffers[name] = tensor
         if not persistent:
             self._temporary.add(name)
 
     def register_module(self, name: str, module: Any) -> None:
+        """Add a module under a name.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Sequential()
+        >>> model.add_module("act", torch.nn.ReLU())
+        >>> model.act
+        ReLU()
+        """
         self._modules[name] = module
 
     add_module = register_module
 
-    def named_modules(self, memo: Any = None, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all inside, with their names."""
+    def named_modules(
+        self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all inside, with their names.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> [name for name, _ in torch.nn.Sequential(torch.nn.ReLU()).named_modules()]
+        ['', '0']
+        """
         memo = set() if memo is None else memo
-        if self in memo:
-            return
-        memo.add(self)
+        if remove_duplicate:
+            if self in memo:
+                return
+            memo.add(self)
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name)
+                inner = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, inner, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
+        """This module and all inside.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> len(list(torch.nn.Sequential(torch.nn.ReLU()).modules()))
+        2
+        """
         for _, module in self.named_modules():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly inside, with their names.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> list(torch.nn.Sequential(torch.nn.ReLU()).named_children())
+        [('0', ReLU())]
+        """
         for name, module in self._modules.items():
             if module is not None:
                 yield name, module
 
     def children(self) -> Iterator[Module]:
+        """The modules directly inside.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> list(torch.nn.Sequential(torch.nn.ReLU()).children())
+        [ReLU()]
+        """
         for _, module in self.named_children():
             yield module
 
@@ -164,22 +247,60 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their names."""
+        """The parameters with their names.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> [name for name, _ in torch.nn.Linear(2, 1).named_parameters()]
+        ['weight', 'bias']
+        """
         return self._named("_parameters", prefix, recurse)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters of this module and all inside.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> [p.shape for p in torch.nn.Linear(2, 1).parameters()]
+        [torch.Size([1, 2]), torch.Size([1])]
+        """
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their names.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> [name for name, _ in torch.nn.BatchNorm1d(2).named_buffers()]
+        ['running_mean', 'running_var', 'num_batches_tracked']
+        """
         return self._named("_buffers", prefix, recurse)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of this module and all inside.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> len(list(torch.nn.BatchNorm1d(2).buffers()))
+        3
+        """
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a path such as "encoder.0"."""
+        """The module at a path such as "encoder.0".
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Sequential(torch.nn.ReLU()).get_submodule("0")
+        ReLU()
+        """
         module = self
         for name in target.split(".") if target else ():
             if name not in module._modules:
@@ -188,13 +309,46 @@ class Module:
         return module
 
     def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path such as "encoder.0.weight".
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).get_parameter("bias").shape
+        torch.Size([1])
+        """
         path, _, name = target.rpartition(".")
-        return self.get_submodule(path)._parameters[name]  # type: ignore[no-any-return]
+        module = self.get_submodule(path)
+        if name not in module._parameters:
+            raise AttributeError(f"{type(module).__name__} has no parameter `{name}`")
+        return module._parameters[name]  # type: ignore[no-any-return]
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path such as "encoder.1.running_mean".
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.BatchNorm1d(2).get_buffer("running_mean")
+        tensor([0., 0.])
+        """
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if name not in module._buffers:
+            raise AttributeError(f"{type(module).__name__} has no buffer `{name}`")
+        return module._buffers[name]  # type: ignore[no-any-return]
 
     # State.
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
-        """All parameters and buffers by name; they share memory with the module."""
+        """All parameters and buffers by name; they share memory with the module.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> list(torch.nn.Linear(2, 1).state_dict())
+        ['weight', 'bias']
+        """
         state: dict[str, Any] = OrderedDict()
         for path, module in self.named_modules(prefix=prefix.rstrip(".")):
             homes = [*module._parameters.items()]
@@ -206,17 +360,25 @@ class Module:
         return state
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        """Copy parameters and buffers from a dict of them."""
+        """Copy parameters and buffers from a dict of them.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Linear(2, 1)
+        >>> model.load_state_dict(torch.nn.Linear(2, 1).state_dict())
+        <All keys matched successfully>
+        """
         own = self.state_dict(keep_vars=True)
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
         problems = []
-        if strict and unexpected:
-            names = ", ".join(f'"{name}"' for name in unexpected)
-            problems.append(f"Unexpected key(s) in state_dict: {names}. ")
         if strict and missing:
             names = ", ".join(f'"{name}"' for name in missing)
             problems.append(f"Missing key(s) in state_dict: {names}. ")
+        if strict and unexpected:
+            names = ", ".join(f'"{name}"' for name in unexpected)
+            problems.append(f"Unexpected key(s) in state_dict: {names}. ")
         for name, tensor in own.items():
             if name in state_dict and state_dict[name].shape != tensor.shape:
                 problems.append(
@@ -230,26 +392,63 @@ class Module:
             )
         with no_grad():
             for name, tensor in own.items():
-                if name in state_dict:
+                if name not in state_dict:
+                    continue
+                if assign:  # the tensors that are given, not copies of them
+                    tensor.value = state_dict[name].value
+                else:
                     tensor.copy_(state_dict[name])
         return IncompatibleKeys(missing, unexpected)
 
     def train(self, mode: bool = True) -> Self:
-        """Let this module and all inside behave as in training, or not."""
+        """Let this module and all inside behave as in training, or not.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Dropout().eval().train().training
+        True
+        """
         for module in self.modules():
             object.__setattr__(module, "training", bool(mode))
         return self
 
     def eval(self) -> Self:
+        """Let this module and all inside behave as after training.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Dropout().eval().training
+        False
+        """
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Let all parameters collect gradients, or not.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).requires_grad_(False).weight.requires_grad
+        False
+        """
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to zero."""
+        """Forget the gradients of all parameters, or set them to zero.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Linear(2, 1)
+        >>> model(torch.ones(1, 2)).backward()
+        >>> model.zero_grad()
+        >>> model.weight.grad is None
+        True
+        """
         for parameter in self.parameters():
             if parameter._grad is not None:
                 if set_to_none:
@@ -259,14 +458,30 @@ class Module:
                     parameter._grad.zero_()
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call a function on all modules inside, and on this one."""
+        """Call a function on all modules inside, and on this one.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> model = torch.nn.Sequential(torch.nn.ReLU())
+        >>> _ = model.apply(lambda module: print(type(module).__name__))
+        ReLU
+        Sequential
+        """
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def to(self, *args: Any, **options: Any) -> Self:
-        """Convert floating point parameters and buffers to a dtype; the only device is the CPU."""
+        """Convert floating point parameters and buffers to a dtype; the only device is the CPU.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).to(torch.float64).weight.dtype
+        torch.float64
+        """
         wanted, _ = conversion(*args, **options)
         if wanted is not None:
             for module in self.modules():
@@ -279,51 +494,89 @@ class Module:
         return self
 
     def float(self) -> Self:
+        """Convert floating point parameters and buffers to float32.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).double().float().weight.dtype
+        torch.float32
+        """
         return self.to(dtypes.float32)
 
     def double(self) -> Self:
+        """Convert floating point parameters and buffers to float64.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).double().weight.dtype
+        torch.float64
+        """
         return self.to(dtypes.float64)
 
     def half(self) -> Self:
+        """Convert floating point parameters and buffers to float16.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).half().weight.dtype
+        torch.float16
+        """
         return self.to(dtypes.float16)
 
     def cpu(self) -> Self:
+        """The module itself.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.ReLU().cpu()
+        ReLU()
+        """
         return self
 
     def cuda(self, device: Any = None) -> Self:
+        """There is no GPU: an error.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.cuda.is_available()
+        False
+        """
         return self.to("cuda")
-
-    # Hooks.
-
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(module, args) before `forward`; it may return other arguments."""
-        return add_hook(self._forward_pre_hooks, hook)
-
-    def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(module, args, output) after `forward`; it may return another output."""
-        return add_hook(self._forward_hooks, hook)
-
-    def register_full_backward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(module, grad_input, grad_output) when the gradient of the input is known."""
-        return add_hook(self._backward_hooks, hook)
 
     # Text.
 
     def extra_repr(self) -> str:
+        """The options that are printed; write it.
+
+        Examples
+        --------
+        >>> import functrans.torch as torch
+        >>> torch.nn.Linear(2, 1).extra_repr()
+        'in_features=2, out_features=1, bias=True'
+        """
         return ""
 
     def _get_name(self) -> str:
         return type(self).__name__
 
+    def _grouped_children(self) -> Iterator[tuple[str, str]]:
+        """The modules inside with their text."""
+        return ((name, repr(module)) for name, module in self._modules.items())
+
     def __repr__(self) -> str:
         lines = [line for line in self.extra_repr().split("\n") if line]
         children = []
-        for name, module in self._modules.items():
-            first, *rest = repr(module).split("\n")
-            children.append("\n  ".join([f"({name}): {first}", *rest]))
+        for names, text in self._grouped_children():
+            first, *rest = text.split("\n")
+            children.append("\n  ".join([f"({names}): {first}", *rest]))
         head = self._get_name() + "("
-        if not children:
-            return head + "\n  ".join(lines) + ")"
+        if not children and len(lines) < 2:
+            return head + "".join(lines) + ")"
         return head + "\n  " + "\n  ".join(lines + children) + "\n)"
 
 
@@ -345,50 +598,3 @@ class IncompatibleKeys(tuple[list[str], list[str]]):
         if not self[0] and not self[1]:
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
-
-
-class _BackwardWatcher:
-    """Collects the gradients of a module's outputs and inputs in one pass, for its hooks."""
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.grad_outputs: list[Any] = []
-        self.grad_inputs: list[Any] = []
-        self.waiting = 0
-
-    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        watched = []
-        for arg in args:
-            if isinstance(arg, Tensor) and arg.record is not None:
-                place = len(self.grad_inputs)
-                arg = arg.view_as(arg)
-                arg.register_hook(lambda g, place=place: self._input(place, g))
-                self.waiting += 1
-            self.grad_inputs.append(None)
-            watched.append(arg)
-        return tuple(watched)
-
-    def _input(self, place: int, gradient: Tensor) -> Any:
-        self.grad_inputs[place] = gradient
-        self.waiting -= 1
-        return self._run(place) if not self.waiting else None
-
-    def _run(self, place: int) -> Any:
-        replaced = None
-        for hook in list(self.module._backward_hooks.values()):
-            found = hook(self.module, tuple(self.grad_inputs), tuple(self.grad_outputs))
-            replaced = found if found is not None else replaced
-        return None if replaced is None else replaced[place]
-
-    def outputs(self, out: Any) -> Any:
-        results = out if isinstance(out, tuple) else (out,)
-        self.grad_outputs = [None] * len(results)
-        for place, each in enumerate(results):
-            if isinstance(each, Tensor) and each.record is not None:
-                each.register_hook(lambda g, place=place: self._output(place, g))
-        return out
-
-    def _output(self, place: int, gradient: Tensor) -> None:
-        self.grad_outputs[place] = gradient
-        if not self.waiting:  # no input asks for a gradient
-            self._run(0)

@@ -10,8 +10,11 @@ import numpy as np
 
 from functrans.torch.autograd.modes import no_grad
 from functrans.torch.errors import TensorError
-from functrans.torch.shaping import cat
+from functrans.torch.joining import cat
+from functrans.torch.nn.utils import rnn as rnn
 from functrans.torch.tensor import Tensor, make
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
@@ -61,18 +64,44 @@ def clip_grad_norm_(
 
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float) -> None:
-    """Move all entries of gradients between -clip_value and clip_value."""
+    """Move all entries of gradients between -clip_value and clip_value.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> x = torch.zeros(1, requires_grad=True)
+    >>> (x * 5).backward()
+    >>> torch.nn.utils.clip_grad_value_([x], 2.0)
+    >>> x.grad
+    tensor([2.])
+    """
     for gradient in _gradients(parameters):
         gradient.clamp_(-clip_value, clip_value)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters as one vector."""
+    """All parameters as one vector.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> torch.nn.utils.parameters_to_vector(torch.nn.Linear(2, 1).parameters()).shape
+    torch.Size([3])
+    """
     return cat([each.reshape(-1) for each in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Write the parts of a vector into parameters."""
+    """Write the parts of a vector into parameters.
+
+    Examples
+    --------
+    >>> import functrans.torch as torch
+    >>> model = torch.nn.Linear(2, 1)
+    >>> torch.nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0, 3.0]), model.parameters())
+    >>> model.bias.detach()
+    tensor([3.])
+    """
     start = 0
     for each in parameters:
         count = each.numel()
