@@ -24,7 +24,6 @@ from typing import Any as _Any
 
 # NumPy's functions on the faces of tensors are answered by the surface.
 import functrans.surface as _surface
-from functrans import __version__ as _version
 from functrans.torch import accelerator as accelerator
 from functrans.torch import amp as amp
 from functrans.torch import autograd as autograd
@@ -112,7 +111,7 @@ cfloat, cdouble = _dtypes.complex64, _dtypes.complex128
 short, int, long = _dtypes.int16, _dtypes.int32, _dtypes.int64
 strided = "torch.strided"
 newaxis = None
-__version__ = _version
+__version__: str = _sys.modules["functrans"].__version__
 
 _document(_sys.modules[__name__])
 
