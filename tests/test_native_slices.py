@@ -156,3 +156,31 @@ def test_a_process_ends_while_its_threads_look_for_work():
     for _ in range(3):
         done = run(program, FUNCTRANS_NUM_THREADS="4")
         assert (done.returncode, done.stdout) == (0, "3000000.0\n"), done.stderr
+
+
+# Memory.
+
+
+def large(x):
+    rows = np.sin(x)[:, None] * np.cos(x)  # 50 MB that nothing fuses with its product
+    return np.sum((rows @ x) * x), rows[0, 1]
+
+
+def test_large_workspaces_are_taken_in_turns():
+    compiled = native(lambda x: ft.grad(lambda x: large(x)[0])(x))
+    arguments = [np.linspace(0.1, 0.2 + k, 2500) for k in range(3)]
+    expected = [ft.grad(lambda x: large(x)[0])(x) for x in arguments]
+    assert "ft_take_workspace" in compiled.trace(arguments[0]).code
+    failures = []
+
+    def call(k):
+        for _ in range(4):
+            if not np.allclose(compiled(arguments[k]), expected[k], rtol=1e-9):
+                failures.append(k)
+
+    threads = [threading.Thread(target=call, args=(k,)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures

@@ -20,6 +20,7 @@ from functrans.compiler.native.engine import Code
 from functrans.compiler.native.kinds import FLOAT32, FLOAT64
 from functrans.compiler.native.pool import pool_text
 from functrans.compiler.native.tiles import TileWriter
+from functrans.compiler.native.workspace import WORKSPACE
 
 _lock = threading.RLock()
 _codes: dict[str, Code] = {}  # by the name of each function
@@ -43,6 +44,8 @@ def provide_declared(declarations: Iterable[str]) -> None:
         name = found[1] if found else ""
         if name in ARGUMENT_FUNCTIONS:
             _provide(ARGUMENT_FUNCTIONS, lambda: ARGUMENTS)
+        elif name in ("ft_take_workspace", "ft_give_workspace"):
+            _provide(("ft_take_workspace", "ft_give_workspace"), lambda: WORKSPACE)
         elif name == "ft_run":
             _provide(("ft_run", "ft_forget"), _pool)
         elif name.startswith("ft_product_"):

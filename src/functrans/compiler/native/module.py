@@ -37,6 +37,7 @@ from functrans.compiler.native.threads import (
 )
 from functrans.compiler.native.tiles import sizes
 from functrans.compiler.native.views import View
+from functrans.compiler.native.workspace import KEPT_FROM
 from functrans.compiler.native.writer import FunctionWriter
 
 _STACK = 1 << 14  # bytes; a larger workspace is allocated
@@ -116,7 +117,8 @@ class Module:
             writer.do(f"call void @part{k}(ptr %inputs, ptr %outputs, ptr {workspace})")
         status = writer.op(f"load i64, ptr {workspace}") if self.plan.checks else "0"
         if size > _STACK:
-            writer.call("void", "free", [("ptr", workspace)])
+            give = "free" if size < KEPT_FROM else "ft_give_workspace"
+            writer.call("void", give, [("ptr", workspace)])
         wrong = writer.op(f"icmp ne i64 {status}, 0")
         writer.do(f"ret i32 {writer.op(f'select i1 {wrong}, i32 2, i32 0')}")
         self._collect(writer)
@@ -143,7 +145,8 @@ class Module:
             return "null"
         if size <= _STACK:
             return writer.op(f"alloca [{size} x i8], align 64")
-        memory = writer.call("ptr", "malloc", [("i64", str(size))])
+        take = "malloc" if size < KEPT_FROM else "ft_take_workspace"
+        memory = writer.call("ptr", take, [("i64", str(size))])
         good, bad = writer.label(), writer.label()
         writer.branch(writer.op(f"icmp ne ptr {memory}, null"), good, bad)
         writer.start(bad)
