@@ -423,7 +423,7 @@ def test_tap_sees_values_forward_and_cotangents_backward():
     assert f(x) == 94.0
     assert_trees_close(seen, [np.array([4.0, 9.0])], **EXACT)
     seen.clear()
-    ft.jvp(f, (x,), (x,))
+    assert_trees_close(ft.jvp(f, (x,), (x,)), (94.0, 188.0), **EXACT)
     assert_trees_close(seen, [np.array([4.0, 9.0])], **EXACT)
     seen.clear()
     graph = ft.make_graph(ft.grad(f))(x)
