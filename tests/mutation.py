@@ -73,8 +73,9 @@ class Mutation:
     slot: str  # "jvp", "vjp" or "batch"
     place: int
     kind: str
-    # Whether it ever made a difference to a plain array; a rule that is zero cannot be broken by a factor.
-    effects: set[bool] = field(default_factory=set, repr=False, compare=False)
+    # Whether it made a difference to a plain array, or None: nobody can say. A rule that gives zero, or
+    # nothing at all, cannot be broken by a factor.
+    effects: set[bool | None] = field(default_factory=set, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.name}.{self.slot}[{self.place}] {self.kind}"
@@ -95,8 +96,8 @@ class Mutation:
         pairs = zip(_tuple(right), _tuple(wrong), strict=True)
         for one, other in pairs:
             one, other = (v.value if isinstance(v, Deposit) else v for v in (one, other))
-            if not isinstance(one, Tracer) and not isinstance(other, Tracer):
-                self.effects.add(not np.array_equal(one, other))
+            traced = isinstance(one, Tracer) or isinstance(other, Tracer)
+            self.effects.add(None if traced else not np.array_equal(one, other))
         return wrong
 
     def _break_jvp(self, primitive: Any, damage: Damage) -> None:
@@ -406,7 +407,7 @@ class Check:
                     self.killed[mutation] = f"{item.nodeid}: {message.strip().splitlines()[-1]}"
                     return
         names = [item.nodeid for item in chosen]
-        if mutation.effects == {False}:
+        if True not in mutation.effects and mutation.effects != {None}:
             self.harmless[mutation] = names
         else:
             self.survivors[mutation] = names

@@ -118,13 +118,24 @@ def assignment(w: Writer) -> None:
     # A plain array cannot be assigned traced values: what is changed depends on all that it is given.
     forms = ["{a}.copy()", "np.zeros_like({a})", "np.copy({a})"]
     if source != name:
-        forms = ["{a} + 0.5 * np.sum({b})", "np.zeros_like({a} * np.sum({b}))"]
-    lines = [f"{copy} = {w.chooser.pick(forms).format(a=name, b=source)}"]
+        forms = [
+            "({a} + 0.5 * np.sum({b})).copy()",
+            "{a} + 0.5 * np.sum({b})",
+            "np.zeros_like({a} * np.sum({b}))",
+        ]
+    form = w.chooser.pick(forms)
+    lines = [f"{copy} = {form.format(a=name, b=source)}"]
+    # Other results keep the order in memory of their operands, which decides what is a view of them; it is
+    # not known while a function is staged.
+    lacks = [JAX, TORCH]
     change = w.chooser.pick(["= {}", "+= {}", "*= {}", "-= np.sin({})", "/= 1.5 + {} ** 2"])
     lines.append(f"{copy}[{index}] {change.format(source)}")
     if w.chooser.chance(60):
         views = ["{}[1:]", "{}[::-1]", "{}.T", "{}[..., 0]", "{}.reshape(-1)", "{}[None]"]
-        lines.append(f"{view} = {w.chooser.pick(views).format(copy)}")
+        seen = w.chooser.pick(views)
+        if "reshape" in seen and not form.endswith(".copy()"):
+            lacks.append(STAGING)
+        lines.append(f"{view} = {seen.format(copy)}")
         lines.append(f"{view} {w.chooser.pick(['*= 1.5', '+= 0.3', '-= 0.5 * ' + view, '/= 2.0'])}")
         if w.chooser.chance(40):
             lines.append(f"{copy}[0] += np.cos({copy}[-1])")
@@ -133,7 +144,7 @@ def assignment(w: Writer) -> None:
         defined = [copy, view]
     else:
         defined = [copy]
-    w.statement("\n".join(lines), defined, "assignment", lacks=[JAX, TORCH])
+    w.statement("\n".join(lines), defined, "assignment", lacks=lacks)
 
 
 def _index(text: str) -> Any:
