@@ -125,17 +125,15 @@ def assignment(w: Writer) -> None:
         ]
     form = w.chooser.pick(forms)
     lines = [f"{copy} = {form.format(a=name, b=source)}"]
-    # Other results keep the order in memory of their operands, which decides what is a view of them; it is
-    # not known while a function is staged.
-    lacks = [JAX, TORCH]
     change = w.chooser.pick(["= {}", "+= {}", "*= {}", "-= np.sin({})", "/= 1.5 + {} ** 2"])
     lines.append(f"{copy}[{index}] {change.format(source)}")
     if w.chooser.chance(60):
-        views = ["{}[1:]", "{}[::-1]", "{}.T", "{}[..., 0]", "{}.reshape(-1)", "{}[None]"]
-        seen = w.chooser.pick(views)
-        if "reshape" in seen and not form.endswith(".copy()"):
-            lacks.append(STAGING)
-        lines.append(f"{view} = {seen.format(copy)}")
+        views = ["{}[1:]", "{}[::-1]", "{}.T", "{}[..., 0]", "{}[None]"]
+        # Other results than copies keep the order in memory of their operands, which decides what is a view
+        # of them. It is not known while a function is staged, and may be another one among lanes.
+        if form.endswith(".copy()"):
+            views.append("{}.reshape(-1)")
+        lines.append(f"{view} = {w.chooser.pick(views).format(copy)}")
         lines.append(f"{view} {w.chooser.pick(['*= 1.5', '+= 0.3', '-= 0.5 * ' + view, '/= 2.0'])}")
         if w.chooser.chance(40):
             lines.append(f"{copy}[0] += np.cos({copy}[-1])")
@@ -144,7 +142,7 @@ def assignment(w: Writer) -> None:
         defined = [copy, view]
     else:
         defined = [copy]
-    w.statement("\n".join(lines), defined, "assignment", lacks=lacks)
+    w.statement("\n".join(lines), defined, "assignment", lacks=[JAX, TORCH])
 
 
 def _index(text: str) -> Any:
