@@ -40,9 +40,11 @@ NET = [
     "test_checkpoint.py",
     "test_structured_control_flow.py",
     "test_custom_derivatives.py",
+    "test_assignment.py",
+    "test_assignment_rules.py",
     "test_fuzz_regressions.py",
 ]
-TRIES = 12  # tests that may notice one mutation
+TRIES = 60  # tests that may notice one mutation
 Damage = Callable[[Any], Any]
 
 
@@ -399,8 +401,7 @@ class Check:
         }
 
     def _try(self, mutation: Mutation, items: list[Any]) -> None:
-        # The fastest, and some that differ from them.
-        chosen = items[: TRIES // 2] + items[TRIES // 2 :: max(1, len(items) // (TRIES // 2))]
+        chosen = _varied(items)[:TRIES]
         with mutation.applied():
             for item in chosen:
                 if message := _failure(item):
@@ -411,6 +412,16 @@ class Check:
             self.harmless[mutation] = names
         else:
             self.survivors[mutation] = names
+
+
+def _varied(items: list[Any]) -> list[Any]:
+    """The first of each test function, then the second, and so on."""
+    turns: dict[str, int] = {}
+    keyed = []
+    for place, item in enumerate(items):
+        turn = turns[item.originalname] = turns.get(item.originalname, 0) + 1
+        keyed.append((turn, place, item))
+    return [item for _, _, item in sorted(keyed, key=lambda entry: entry[:2])]
 
 
 def _rules_of(primitive: Any) -> list[str]:

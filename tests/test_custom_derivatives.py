@@ -437,6 +437,8 @@ def test_tap_of_trees_and_lanes():
     f = lambda x: (lambda t: t["a"] * t["b"])(
         ft.tap({"a": x, "b": 2.0}, forward.append, backward=backward.append)
     )
+    np.testing.assert_array_equal(ft.vmap(f)(np.array([1.0, 5.0])), [2.0, 10.0])
+    forward.clear()
     np.testing.assert_array_equal(ft.vmap(ft.grad(f))(np.array([1.0, 5.0])), [2.0, 2.0])
     assert [(float(t["a"]), float(t["b"])) for t in forward] == [(1.0, 2.0), (5.0, 2.0)]
     assert [float(t["a"]) for t in backward] == [2.0, 2.0]

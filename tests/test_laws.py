@@ -165,7 +165,7 @@ def fixed_shapes(case):
 # Three random shapes are often small. Here a derivative in the wrong place shows.
 @for_each([case for case in DIFFERENTIABLE if case.shapes in (ANY_SHAPE, PAIR, THREE)])
 def test_derivatives_where_there_are_several_entries_in_each_axis(case):
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(2)
     function, reals = case.of_reals(case.sample(rng, fixed_shapes(case)))
     function = inexact_part(function)
     tangents = direction(rng, reals)
@@ -347,8 +347,9 @@ def test_graphs_are_transformed_like_the_function_they_were_made_from(case, data
     assert_trees_close(ft.grad(graph, all_of(reals))(*reals), expected, rtol=1e-9, atol=1e-11)
     others = case.of_reals(case.sample(rng, shapes))[1]  # with the constants of the first
     batched = tuple(map(np.stack, zip(reals, others, strict=True)))
-    values = np.stack([loss(*reals), loss(*others)])
-    assert_trees_close(ft.vmap(graph)(*batched), values, rtol=1e-9, atol=1e-11)
+    plain = ft.make_graph(function)(*reals)
+    values = loop_vmap(function)(*batched)
+    assert_trees_close(ft.vmap(plain)(*batched), values, rtol=1e-9, atol=1e-11)
     in_lanes = tuple(map(np.stack, zip(expected, gradient(*others), strict=True)))
     assert_trees_close(
         ft.vmap(ft.grad(graph, all_of(reals)))(*batched), in_lanes, rtol=1e-9, atol=1e-11

@@ -78,7 +78,10 @@ def indexing(w: Writer) -> None:
         index = w.chooser.pick(indices)
         forms = [f"{name}[{index}]", f"np.take({name}, {index}, axis=-1)", f"{name}[..., {index}]"]
         new = w.new_name()
-        return w.statement(f"{new} = {w.chooser.pick(forms)}", [new], "indexing", lacks=[TORCH])
+        # NumPy does not look at the indices of an array without entries.
+        guard = f"np.all({index} < min({name}.shape))"
+        text = f"{new} = {w.chooser.pick(forms)}"
+        return w.statement(text, [new], "indexing", lacks=[TORCH], guard=guard)
     _form(w, tables.INDEXING, "indexing", **_axes(w, name))
     return None
 
