@@ -51,12 +51,12 @@ def test_programs_that_hypothesis_draws(data):
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("peer", ["jax", "torch"])
-def test_other_libraries_agree(peer):
+@pytest.mark.parametrize(("peer", "programs", "rate"), [("jax", 12, 30.0), ("torch", 40, 100.0)])
+def test_other_libraries_agree(peer, programs, rate):
     pytest.importorskip(peer)
-    rates = dict.fromkeys(RATES, 0.0) | {peer: 30.0}
+    rates = dict.fromkeys(RATES, 0.0) | {peer: rate}
     tally = Tally()
-    for number in range(12):
+    for number in range(programs):
         judged(Seeded(30, number), tally, rates)
     assert tally.counts["agreed"][peer] > 3
 
