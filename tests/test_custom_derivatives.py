@@ -423,7 +423,7 @@ def test_tap_sees_values_forward_and_cotangents_backward():
     assert f(x) == 94.0
     assert_trees_close(seen, [np.array([4.0, 9.0])], **EXACT)
     seen.clear()
-    ft.jvp(f, (x,), (x,))
+    assert_trees_close(ft.jvp(f, (x,), (x,)), (94.0, 188.0), **EXACT)
     assert_trees_close(seen, [np.array([4.0, 9.0])], **EXACT)
     seen.clear()
     graph = ft.make_graph(ft.grad(f))(x)
@@ -437,6 +437,8 @@ def test_tap_of_trees_and_lanes():
     f = lambda x: (lambda t: t["a"] * t["b"])(
         ft.tap({"a": x, "b": 2.0}, forward.append, backward=backward.append)
     )
+    np.testing.assert_array_equal(ft.vmap(f)(np.array([1.0, 5.0])), [2.0, 10.0])
+    forward.clear()
     np.testing.assert_array_equal(ft.vmap(ft.grad(f))(np.array([1.0, 5.0])), [2.0, 2.0])
     assert [(float(t["a"]), float(t["b"])) for t in forward] == [(1.0, 2.0), (5.0, 2.0)]
     assert [float(t["a"]) for t in backward] == [2.0, 2.0]

@@ -157,6 +157,26 @@ def test_a_linear_function_is_its_own_derivative_and_has_a_transpose(case, data)
     )
 
 
+def fixed_shapes(case):
+    """Some entries along each axis, and a broadcast, where a case takes all shapes."""
+    return {ANY_SHAPE: ((2, 3),), PAIR: ((2, 3), (3,)), THREE: ((2, 3), (3,), (2, 1))}[case.shapes]
+
+
+# Three random shapes are often small. Here a derivative in the wrong place shows.
+@for_each([case for case in DIFFERENTIABLE if case.shapes in (ANY_SHAPE, PAIR, THREE)])
+def test_derivatives_where_there_are_several_entries_in_each_axis(case):
+    rng = np.random.default_rng(2)
+    function, reals = case.of_reals(case.sample(rng, fixed_shapes(case)))
+    function = inexact_part(function)
+    tangents = direction(rng, reals)
+    expected = numerical_jvp(function, reals, tangents, case.analytic)
+    assert_trees_close(ft.jvp(function, reals, tangents)[1], expected)
+    out, pullback = ft.vjp(function, *reals)
+    cotangent = direction(rng, out)
+    weighted = lambda *xs: inner_product(function(*xs), cotangent)
+    assert_trees_close(pullback(cotangent), numerical_gradient(weighted, reals, case.analytic))
+
+
 @for_each([case for case in DIFFERENTIABLE if case.complexes])
 @given(data=st.data())
 def test_complex_arguments_follow_the_derivative_over_the_reals(case, data):
@@ -227,6 +247,17 @@ def test_vmap_over_every_axis_to_every_axis_is_a_loop(case, data):
         expected = loop_vmap(case.function, in_axes, out_axes)(*args)
         mapped = ft.vmap(case.function, in_axes, out_axes)(*args)
         assert_trees_close(mapped, expected, rtol=1e-10, atol=1e-12, dtypes=True)
+
+
+@for_each([case for case in BATCHABLE if case.complexes])
+@given(data=st.data())
+def test_vmap_over_complex_arguments_is_a_loop(case, data):
+    shapes, rng = draw_lanes(case, data)
+    lanes = [case.sample(rng, shapes, complexes=True) for _ in range(LANES)]
+    batched = tuple(map(np.stack, zip(*lanes, strict=True)))
+    expected = loop_vmap(case.function)(*batched)
+    mapped = ft.vmap(case.function)(*batched)
+    assert_trees_close(mapped, expected, rtol=1e-10, atol=1e-12, dtypes=True)
 
 
 def draw_in_axes(data, shapes):
@@ -316,6 +347,9 @@ def test_graphs_are_transformed_like_the_function_they_were_made_from(case, data
     assert_trees_close(ft.grad(graph, all_of(reals))(*reals), expected, rtol=1e-9, atol=1e-11)
     others = case.of_reals(case.sample(rng, shapes))[1]  # with the constants of the first
     batched = tuple(map(np.stack, zip(reals, others, strict=True)))
+    plain = ft.make_graph(function)(*reals)
+    values = loop_vmap(function)(*batched)
+    assert_trees_close(ft.vmap(plain)(*batched), values, rtol=1e-9, atol=1e-11)
     in_lanes = tuple(map(np.stack, zip(expected, gradient(*others), strict=True)))
     assert_trees_close(
         ft.vmap(ft.grad(graph, all_of(reals)))(*batched), in_lanes, rtol=1e-9, atol=1e-11

@@ -15,6 +15,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import get_context
@@ -23,6 +24,8 @@ from time import monotonic
 from typing import Any
 
 from functrans.testing.cases import Tally, judge_program
+from functrans.testing.judging import RATES
+from functrans.testing.peers import PEERS
 from functrans.testing.programs.choosing import Seeded
 from functrans.testing.scripts import script
 from functrans.testing.shrinking import shrunk, signature
@@ -40,13 +43,13 @@ class Chunk:
     failures: list[tuple[str, str, str]]
 
 
-def judge_chunk(seed: int, first: int, count: int) -> Chunk:
+def judge_chunk(seed: int, first: int, count: int, rates: dict[str, float] = RATES) -> Chunk:
     """Judge the programs with the numbers from `first` on."""
     library = import_module("functrans")
     tally = Tally()
     failures: list[tuple[str, str, str]] = []
     for number in range(first, first + count):
-        for k, failure in enumerate(judge_program(Seeded(seed, number), library, tally)):
+        for k, failure in enumerate(judge_program(Seeded(seed, number), library, tally, rates)):
             sort = f"{signature(failure.error)}, {failure.error.oracle}"
             if sum(sort == other for other, _, _ in failures) < _SHRUNK:
                 failure = shrunk(failure, library)
@@ -97,21 +100,43 @@ class Corpus:
 
 
 def chunks(seed: int, first: int, workers: int) -> Iterator[Chunk]:
-    """The results of all chunks from a program on, in order, without end."""
-    if workers == 1:
+    """The results of all chunks from a program on, in order, without end, from other processes.
+
+    A process may die, of this library's machine code or of another library. Its chunk is then judged once
+    more without other libraries, and if that dies too, it is a failure.
+    """
+    waiting: deque[tuple[int, Future[Chunk]]] = deque()
+    pool = _pool(workers)
+    try:
         while True:
-            yield judge_chunk(seed, first, _CHUNK)
-            first += _CHUNK
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        waiting: deque[Future[Chunk]] = deque()
-        try:
-            while True:
-                while len(waiting) < 4 * workers:
-                    waiting.append(pool.submit(judge_chunk, seed, first, _CHUNK))
-                    first += _CHUNK
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            while len(waiting) < 3 * workers:
+                waiting.append((first, pool.submit(judge_chunk, seed, first, _CHUNK)))
+                first += _CHUNK
+            start, future = waiting.popleft()
+            try:
+                chunk = future.result()
+            except BrokenProcessPool:
+                chunk = _judged_alone(seed, start)
+                pool, before = _pool(workers), list(waiting)
+                waiting = deque((k, pool.submit(judge_chunk, seed, k, _CHUNK)) for k, _ in before)
+            yield chunk
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def _judged_alone(seed: int, first: int) -> Chunk:
+    """A chunk in a process of its own, without other libraries."""
+    rates = RATES | dict.fromkeys(PEERS, 0.0)
+    try:
+        with _pool(1) as pool:
+            return pool.submit(judge_chunk, seed, first, _CHUNK, rates).result()
+    except BrokenProcessPool:
+        text = f"from functrans.testing.fuzz import judge_chunk\n\njudge_chunk({seed}, {first}, {_CHUNK})\n"
+        return Chunk(Tally(), [("the process died", f"{seed}-{first}-died.py", text)])
 
 
 def run(

@@ -28,7 +28,7 @@ NOT_ANALYTIC = (NotAnalyticError, np.exceptions.ComplexWarning, TypeError)
 
 
 class CarryError(Exception):
-    """The state of a loop changes its shape or dtype, which a staged loop cannot do."""
+    """The state of a loop changes its shape or dtype, or branches differ, which staged ones cannot."""
 
 
 class Numeric:
@@ -46,10 +46,13 @@ class Numeric:
     # Control flow.
 
     def cond(self, pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
-        return true_fn(*operands) if pred else false_fn(*operands)
+        return self.switch(bool(pred), [false_fn, true_fn], *operands)
 
     def switch(self, index: Any, branches: Any, *operands: Any) -> Any:
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+        results = [branch(*operands) for branch in branches]
+        for result in results:
+            _same_kind(results[0], result)
+        return results[min(max(int(index), 0), len(branches) - 1)]
 
     def while_loop(self, cond: Function, body: Function, init: Any) -> Any:
         state = init
@@ -230,7 +233,8 @@ def _difference(a: Any, b: Any) -> Any:
 def _same_kind(before: Any, after: Any) -> Any:
     for one, other in zip(leaves(before), leaves(after), strict=True):
         one, other = np.asarray(one), np.asarray(other)
-        complexes = np.iscomplexobj(other)  # they step through code that was made for real numbers
+        # Complex steps go through code that was made for real numbers.
+        complexes = np.iscomplexobj(one) or np.iscomplexobj(other)
         if one.shape != other.shape or (one.dtype != other.dtype and not complexes):
             raise CarryError
     return after

@@ -78,7 +78,10 @@ def indexing(w: Writer) -> None:
         index = w.chooser.pick(indices)
         forms = [f"{name}[{index}]", f"np.take({name}, {index}, axis=-1)", f"{name}[..., {index}]"]
         new = w.new_name()
-        return w.statement(f"{new} = {w.chooser.pick(forms)}", [new], "indexing", lacks=[TORCH])
+        # NumPy does not look at the indices of an array without entries.
+        guard = f"np.all({index} < min({name}.shape))"
+        text = f"{new} = {w.chooser.pick(forms)}"
+        return w.statement(text, [new], "indexing", lacks=[TORCH], guard=guard)
     _form(w, tables.INDEXING, "indexing", **_axes(w, name))
     return None
 
@@ -118,12 +121,21 @@ def assignment(w: Writer) -> None:
     # A plain array cannot be assigned traced values: what is changed depends on all that it is given.
     forms = ["{a}.copy()", "np.zeros_like({a})", "np.copy({a})"]
     if source != name:
-        forms = ["{a} + 0.5 * np.sum({b})", "np.zeros_like({a} * np.sum({b}))"]
-    lines = [f"{copy} = {w.chooser.pick(forms).format(a=name, b=source)}"]
+        forms = [
+            "({a} + 0.5 * np.sum({b})).copy()",
+            "{a} + 0.5 * np.sum({b})",
+            "np.zeros_like({a} * np.sum({b}))",
+        ]
+    form = w.chooser.pick(forms)
+    lines = [f"{copy} = {form.format(a=name, b=source)}"]
     change = w.chooser.pick(["= {}", "+= {}", "*= {}", "-= np.sin({})", "/= 1.5 + {} ** 2"])
     lines.append(f"{copy}[{index}] {change.format(source)}")
     if w.chooser.chance(60):
-        views = ["{}[1:]", "{}[::-1]", "{}.T", "{}[..., 0]", "{}.reshape(-1)", "{}[None]"]
+        views = ["{}[1:]", "{}[::-1]", "{}.T", "{}[..., 0]", "{}[None]"]
+        # Other results than copies keep the order in memory of their operands, which decides what is a view
+        # of them. It is not known while a function is staged, and may be another one among lanes.
+        if form.endswith(".copy()"):
+            views.append("{}.reshape(-1)")
         lines.append(f"{view} = {w.chooser.pick(views).format(copy)}")
         lines.append(f"{view} {w.chooser.pick(['*= 1.5', '+= 0.3', '-= 0.5 * ' + view, '/= 2.0'])}")
         if w.chooser.chance(40):

@@ -164,7 +164,8 @@ SHAPING = _forms(
     "np.stack([{a}, np.sin({a})], axis={x})",
     "np.ravel({a})",
     "np.squeeze({a})",
-    "np.take({a}, [{i}, 0], axis={x})",
+    # NumPy does not look at the indices of an array without entries.
+    ("np.take({a}, [{i}, 0], axis={x})", "{n} > {i}"),
     ("np.pad({a}, 1)", "", TORCH),
     ("np.repeat({a}, 2, axis={x})", "", TORCH),
     ("np.tile({a}, 2)", "", TORCH),
