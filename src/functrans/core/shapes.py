@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ _WEAK_DTYPES = {
     complex: np.dtype(np.complex128),
 }
 PYTHON_SCALARS = frozenset(_WEAK_DTYPES)
+_INT = frozenset({int})
 _add_up: Any = np.add.reduce
 
 
@@ -36,7 +38,11 @@ class ArraySpec:
     weak: bool
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> None:
-        self.shape = tuple(shape)
+        self.shape = shape = tuple(shape)
+        if not _INT.issuperset(map(type, shape)):
+            self.shape = shape = tuple(map(operator.index, shape))
+        if shape and min(shape) < 0:
+            raise ValueError(f"a shape has no negative lengths: {shape}")
         self.dtype = np.dtype(dtype)
         self.weak = weak
 

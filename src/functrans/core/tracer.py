@@ -23,6 +23,7 @@ from functrans.core.conversions import (
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import PYTHON_SCALARS, dtype_of, shape_of, spec_of
+from functrans.core.subclasses import computes_plainly, no_plain_array
 from functrans.core.views import is_mutable, overwrite
 
 # What `np.f(tracer)` means. A value is a primitive or a function that calls primitives.
@@ -264,6 +265,10 @@ def as_any_array(value: Any) -> Any:
 
 
 def _numeric(array: Any, given: Any) -> Any:
+    if isinstance(array, np.ndarray) and not computes_plainly(type(array)):
+        raise errors.InputTypeError(
+            f"an operand is {no_plain_array(array)} This is at {errors.user_location()}."
+        )
     if array.dtype.kind not in "biufc":
         raise errors.InputTypeError(
             f"an operand of type {type(given).__name__} is not a number or an array of numbers, at "

@@ -1,0 +1,40 @@
+"""Which subclasses of NumPy's array count as arrays: those that compute as it does.
+
+A rule is about plain arrays. The mask of a np.ma.MaskedArray, the products of a np.matrix or the units of
+a quantity would be lost in it, and the result would be wrong without a word. A np.memmap, or a class that
+only carries more with it, is an array like any other.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+# What a subclass may have of its own: how it is made, shown and stored.
+_FREE = frozenset(
+    """__new__ __init__ __init_subclass__ __subclasshook__ __class__ __class_getitem__ __doc__ __dir__
+    __array_finalize__ __array_wrap__ __array_prepare__ __array_priority__ __getattribute__ __setattr__
+    __delattr__ __repr__ __str__ __format__ __reduce__ __reduce_ex__ __getstate__ __setstate__
+    __sizeof__ __hash__ __copy__ __deepcopy__ dump dumps tofile flush""".split()
+)
+_MEANING = [name for name in dir(np.ndarray) if name not in _FREE]
+
+
+@cache
+def computes_plainly(cls: type) -> bool:
+    """Whether arrays of this class compute as plain ones do."""
+    return all(
+        getattr(cls, name) in (getattr(np.ndarray, name), getattr(np.memmap, name))
+        for name in _MEANING
+    )
+
+
+def no_plain_array(value: np.ndarray[Any, Any]) -> str:
+    """What a message says of an array of a class that does not."""
+    name = type(value).__name__
+    return (
+        f"an array of the class {name}, which computes in its own way. A derivative knows plain arrays "
+        "only: pass np.asarray(x), or x.filled(...) of a masked array."
+    )
