@@ -288,7 +288,9 @@ def _run_in_processes(method, count):
     assert finished == list(range(count))
 
 
-@pytest.mark.parametrize("method", [m for m in ("fork", "spawn", "forkserver") if m != "fork" or FORKS])
+@pytest.mark.parametrize(
+    "method", [m for m in ("fork", "spawn", "forkserver") if m != "fork" or FORKS]
+)
 def test_transforms_in_other_processes(method):
     _checked_round(0)  # so that a fork inherits compiled functions and pools
     _run_in_processes(method, _full(8, 2))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import errors
+
 _WEAK_DTYPES = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int64),
@@ -76,13 +78,26 @@ def shape_of(value: Any) -> tuple[int, ...]:
     """The shape of an array, a tracer, a spec or a Python scalar."""
     if type(value) in PYTHON_SCALARS:
         return ()
-    return value.shape  # type: ignore[no-any-return]
+    try:
+        return value.shape  # type: ignore[no-any-return]
+    except AttributeError:
+        raise _no_array(value) from None
 
 
 def dtype_of(value: Any) -> np.dtype[Any]:
     """The dtype of an array, a tracer, a spec or a Python scalar."""
     weak = _WEAK_DTYPES.get(type(value))
-    return value.dtype if weak is None else weak
+    try:
+        return value.dtype if weak is None else weak
+    except AttributeError:
+        raise _no_array(value) from None
+
+
+def _no_array(value: Any) -> errors.InputTypeError:
+    return errors.InputTypeError(
+        f"a value of type {type(value).__name__} is not a number or an array of numbers, at "
+        f"{errors.user_location()}. Convert it to a NumPy array first."
+    )
 
 
 def spec_of(value: Any) -> ArraySpec:

@@ -14,10 +14,38 @@ import numpy as np
 
 # What a subclass may have of its own: how it is made, shown and stored.
 _FREE = frozenset(
-    """__new__ __init__ __init_subclass__ __subclasshook__ __class__ __class_getitem__ __doc__ __dir__
-    __array_finalize__ __array_wrap__ __array_prepare__ __array_priority__ __getattribute__ __setattr__
-    __delattr__ __repr__ __str__ __format__ __reduce__ __reduce_ex__ __getstate__ __setstate__
-    __sizeof__ __hash__ __copy__ __deepcopy__ dump dumps tofile flush""".split()
+    [
+        "__new__",
+        "__init__",
+        "__init_subclass__",
+        "__subclasshook__",
+        "__class__",
+        "__class_getitem__",
+        "__doc__",
+        "__dir__",
+        "__array_finalize__",
+        "__array_wrap__",
+        "__array_prepare__",
+        "__array_priority__",
+        "__getattribute__",
+        "__setattr__",
+        "__delattr__",
+        "__repr__",
+        "__str__",
+        "__format__",
+        "__reduce__",
+        "__reduce_ex__",
+        "__getstate__",
+        "__setstate__",
+        "__sizeof__",
+        "__hash__",
+        "__copy__",
+        "__deepcopy__",
+        "dump",
+        "dumps",
+        "tofile",
+        "flush",
+    ]
 )
 _MEANING = [name for name in dir(np.ndarray) if name not in _FREE]
 

@@ -250,7 +250,7 @@ def as_operand(other: Any) -> Any:
     """Accept what NumPy accepts as the other operand: lists and array-likes become arrays."""
     if type(other) is np.ndarray or isinstance(other, (np.generic, Tracer)):
         return other
-    return _numeric(as_any_array(other), other)
+    return numeric(as_any_array(other), other)
 
 
 def as_any_array(value: Any) -> Any:
@@ -260,11 +260,12 @@ def as_any_array(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and value:
         parts = [as_any_array(part) for part in value]
         if any(isinstance(part, Tracer) for part in parts):
-            return np.stack(list(map(_numeric, parts, value)))
+            return np.stack(list(map(numeric, parts, value)))
     return np.asarray(value)
 
 
-def _numeric(array: Any, given: Any) -> Any:
+def numeric(array: Any, given: Any) -> Any:
+    """An operand that was made an array, if it is one of numbers."""
     if isinstance(array, np.ndarray) and not computes_plainly(type(array)):
         raise errors.InputTypeError(
             f"an operand is {no_plain_array(array)} This is at {errors.user_location()}."

@@ -31,6 +31,8 @@ from functrans.surface.table import (
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     x = as_array(a)
+    if not isinstance(order, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
     order = order.upper()
     if order == "K":
         raise ValueError("order 'K' is not permitted for reshaping")

@@ -43,7 +43,9 @@ def named_like(function: Callable[..., Any], transform: str) -> Callable[[_Funct
 
 def several(option: Any, kind: type, name: str) -> tuple[Any, ...]:
     """An option that is one int (or str), or several of them, as a tuple."""
-    values = tuple(option) if isinstance(option, (tuple, list, set, frozenset, range)) else (option,)
+    values = (
+        tuple(option) if isinstance(option, (tuple, list, set, frozenset, range)) else (option,)
+    )
     kinds = (int, np.integer) if kind is int else (kind,)
     for value in values:
         if not isinstance(value, kinds) or isinstance(value, bool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from functrans.torch.errors import TensorTypeError
 from functrans.torch.nn.modules.module import Module
 from functrans.torch.nn.parameter import Parameter
 
@@ -34,6 +35,8 @@ class Sequential(Module):
         else:
             named = ((str(k), module) for k, module in enumerate(modules))
         for name, module in named:
+            if module is not None and not isinstance(module, Module):
+                raise TensorTypeError(f"{type(module).__name__} is not a Module subclass")
             self._modules[name] = module
 
     def forward(self, input: Any) -> Any:
