@@ -110,7 +110,10 @@ def spec_of(value: Any) -> ArraySpec:
     spec = getattr(value, "spec", None)  # tracers of the stage interpreter know theirs
     if type(spec) is ArraySpec:
         return spec
-    return ArraySpec(value.shape, value.dtype)
+    try:
+        return ArraySpec(value.shape, value.dtype)
+    except AttributeError:
+        raise _no_array(value) from None
 
 
 def is_inexact(value: Any) -> bool:

@@ -13,40 +13,22 @@ from typing import Any
 import numpy as np
 
 # What a subclass may have of its own: how it is made, shown and stored.
-_FREE = frozenset(
-    [
-        "__new__",
-        "__init__",
-        "__init_subclass__",
-        "__subclasshook__",
-        "__class__",
-        "__class_getitem__",
-        "__doc__",
-        "__dir__",
-        "__array_finalize__",
-        "__array_wrap__",
-        "__array_prepare__",
-        "__array_priority__",
-        "__getattribute__",
-        "__setattr__",
-        "__delattr__",
-        "__repr__",
-        "__str__",
-        "__format__",
-        "__reduce__",
-        "__reduce_ex__",
-        "__getstate__",
-        "__setstate__",
-        "__sizeof__",
-        "__hash__",
-        "__copy__",
-        "__deepcopy__",
-        "dump",
-        "dumps",
-        "tofile",
-        "flush",
-    ]
-)
+_MAKING = {"__new__", "__init__", "__init_subclass__", "__array_finalize__", "__array_wrap__"}
+_SHOWING = {"__repr__", "__str__", "__format__", "__doc__", "__dir__", "__sizeof__"}
+_STORING = {
+    "__reduce__",
+    "__reduce_ex__",
+    "__getstate__",
+    "__setstate__",
+    "dump",
+    "dumps",
+    "tofile",
+}
+_COPYING = {"__copy__", "__deepcopy__", "__hash__", "__array_priority__", "__array_prepare__"}
+_ATTRIBUTES = {"__class__", "__class_getitem__", "__subclasshook__"} | {
+    f"__{verb}__" for verb in ("getattribute", "setattr", "delattr")
+}
+_FREE = _MAKING | _SHOWING | _STORING | _COPYING | _ATTRIBUTES
 _MEANING = [name for name in dir(np.ndarray) if name not in _FREE]
 
 
