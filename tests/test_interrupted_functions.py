@@ -3,6 +3,9 @@
 Each entry of PLACES raises at one place of the library that calls code of the user's.
 """
 
+import itertools
+import sys
+
 import numpy as np
 import pytest
 
@@ -387,3 +390,54 @@ def test_a_backward_pass_after_one_that_failed():
     assert x.grad is None
     y.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), [2.0, 4.0])
+
+
+def _interrupted(call, moment):
+    """Interrupt a call at the moment-th line of the code that begins and ends transforms."""
+    left = moment
+
+    def trace(frame, event, arg):
+        nonlocal left
+        if frame.f_code.co_filename != dispatch.__file__:
+            return None
+        if event in ("call", "line"):
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ft.grad(_total)(X),
+        lambda: ft.grad(lambda x: np.sum(x * LARGE))(1.0),
+        lambda: ft.hessian(_total)(X),
+        lambda: ft.vmap(lambda x: ft.psum(x, "i"), axis_name="i")(X),
+        lambda: ft.make_graph(ft.grad(_total))(X),
+        lambda: ft.grad(lambda x: np.sum(ft.vmap(ft.grad(np.sin))(x)))(X),
+    ],
+    ids=["grad", "watched arrays", "hessian", "vmap", "make_graph", "nested"],
+)
+def test_an_interruption_at_any_line_of_beginning_and_ending(call):
+    before = state()
+    for moment in itertools.count(1):
+        interrupted = _interrupted(call, moment)
+        # A list of arrays that were watched is let go of by the next tape.
+        assert state()[:3] == before[:3], moment
+        ft.grad(np.sin)(1.0)
+        assert state() == before, moment
+        if not interrupted:
+            break
+    assert moment > 15
+    check_answers()

@@ -6,6 +6,7 @@ Each test has a small form, which runs with the suite, and the full one: FUNCTRA
 import gc
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -320,6 +321,31 @@ def test_a_fork_while_other_threads_run_transforms():
         for thread in threads:
             thread.join()
     assert not failures, failures
+
+
+@pytest.mark.skipif(not FORKS, reason="this system does not fork")
+def test_a_fork_while_native_code_runs_in_its_own_threads():
+    x = np.linspace(0, 1, 1_000_000)
+    total = ft.jit(lambda x: np.sum(np.sin(x) * np.exp(-x)))
+    expected = np.sum(np.sin(x) * np.exp(-x))
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            total(x)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(_full(50, 3)):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)  # a child that waits for the threads of its parent would hang
+                os._exit(0 if np.isclose(total(x), expected) else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_a_fork_within_a_transform():

@@ -7,8 +7,8 @@ only carries more with it, is an array like any other.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -32,13 +32,18 @@ _FREE = _MAKING | _SHOWING | _STORING | _COPYING | _ATTRIBUTES
 _MEANING = [name for name in dir(np.ndarray) if name not in _FREE]
 
 
-@cache
-def computes_plainly(cls: type) -> bool:
+_known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+
+
+def computes_plainly(cls: Any) -> bool:
     """Whether arrays of this class compute as plain ones do."""
-    return all(
-        getattr(cls, name) in (getattr(np.ndarray, name), getattr(np.memmap, name))
-        for name in _MEANING
-    )
+    known = _known.get(cls)
+    if known is None:
+        known = _known[cls] = all(
+            getattr(cls, name) in (getattr(np.ndarray, name), getattr(np.memmap, name))
+            for name in _MEANING
+        )
+    return known
 
 
 def no_plain_array(value: np.ndarray[Any, Any]) -> str:
