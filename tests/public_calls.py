@@ -82,6 +82,13 @@ def _array(x):
     return np.asarray(x)
 
 
+def _prefixes(x, reverse, axis):
+    """The sums of np.add, which is `or` for truths."""
+    if not reverse:
+        return np.add.accumulate(x, axis, x.dtype)
+    return np.flip(np.add.accumulate(np.flip(x, axis), axis, x.dtype), axis)
+
+
 def _looped(f, x):
     return np.stack([_array(f(row)) for row in _array(x)])
 
@@ -97,7 +104,7 @@ CALLS = {
     "associative_scan": (
         ft.associative_scan,
         (np.add, X, False, 0),
-        lambda f, x, r, a: np.cumsum(np.flip(x, a), a)[::-1] if r else np.cumsum(x, a),
+        lambda f, x, reverse, axis: _prefixes(_array(x), reverse, axis),
     ),
     "axis_index": (lambda name: _lanes(lambda x, n: ft.axis_index(n))(X, name), ("i",)),
     "bicgstab": (ft.bicgstab, (SPD, np.ones(2), None)),

@@ -129,8 +129,9 @@ def test_functions_of_numpy_on_bad_input(name, data):
             lambda x: ft.jvp(lambda x: function(x, *rest), (x,), (x,))[0], first
         )
     except AssertionError as error:
-        # NumPy's own error for the same arguments is fair.
-        if type(error.__cause__) is not type(plain):
+        # NumPy's own error for the same arguments is fair; it asks objects for methods named as ufuncs.
+        of_objects = isinstance(error.__cause__, AttributeError) and f"'{last}'" in str(error)
+        if type(error.__cause__) is not type(plain) and not of_objects:
             raise
         return
     if kind == "returned" and not isinstance(plain, Exception):
