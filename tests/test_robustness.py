@@ -204,3 +204,17 @@ def test_options_of_other_types_are_named():
         ft.ArraySpec("abc", float)
     with pytest.raises(ValueError, match="no negative lengths"):
         ft.ArraySpec((-1,), float)
+
+
+def test_take_reads_truths_as_numbers_and_where_needs_both_values():
+    """They were a mask, and an array of None."""
+    x, truths = np.array([1.0, 2.0, 3.0]), np.array([True, False, True])
+    np.testing.assert_array_equal(ft.jvp(lambda x: np.take(x, truths), (x,), (x,))[0], [2, 1, 2])
+    with pytest.raises(ValueError, match="either both or neither"):
+        ft.grad(lambda x: np.sum(ft.numpy.where(x > 1, x)))(x)
+
+
+def test_points_of_trapezoid_may_have_more_axes_than_the_values():
+    values, points = np.ones((2, 3)), np.arange(24.0).reshape(4, 2, 3)
+    found = ft.jvp(lambda y: np.trapezoid(y, points), (values,), (values,))[0]
+    np.testing.assert_array_equal(found, np.trapezoid(values, points))

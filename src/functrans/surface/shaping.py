@@ -466,6 +466,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if out is not None:
         return into(out, take(a, indices, axis, None, mode))
     x, chosen = as_array(a), as_array(indices)
+    if dtype_of(chosen).kind == "b":  # the numbers 0 and 1 here, and no mask
+        chosen = chosen.astype(np.intp)
     if axis is None:
         x, axis = ravel(x), 0
     axis = axis_index(axis, ndim_of(x))
