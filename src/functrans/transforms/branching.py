@@ -92,6 +92,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         )
     if not branches:
         raise errors.OptionError("switch needs at least one branch.")
+    branches = tuple(branches)
     if type(index) is int:
         _check_branches(branches, operands, "switch")
         return branches[min(max(index, 0), len(branches) - 1)](*operands)
