@@ -74,11 +74,11 @@ class Tape(Interpreter):
         self.append: Callable[[Record], Any] = self.records.append
         self.mark = watched_count()
 
-    def leave(self, error: BaseException | None) -> None:
+    def __exit__(self, *exc_info: Any) -> None:
         self.append = partial(_refuse, self.transform, self.function)
-        if error is not None:
+        if exc_info[0] is not None:
             watched_since(self.mark)
-        super().leave(error)
+        super().__exit__(*exc_info)
 
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""

@@ -85,11 +85,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     >>> vmap(lambda i, x: switch(i, powers, x))(np.arange(3), np.full(3, 2.0))
     array([2., 4., 8.])
     """
-    if not isinstance(branches, (list, tuple)):
-        raise errors.InputTypeError(
-            f"switch needs a list of functions, not {type(branches).__name__}. Write "
-            "switch(index, [f, g, h], x)."
-        )
+    branches = tuple(branches)
     if not branches:
         raise errors.OptionError("switch needs at least one branch.")
     branches = tuple(branches)
@@ -106,7 +102,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 
 
 def _check_scalar(value: Any, what: str) -> None:
-    tree.check_array(value, what)
+    flat(value, what)
     if shape_of(value) != ():
         raise errors.InputTypeError(
             f"{what} has shape {shape_of(value)}; it must be one number. Use np.where to choose entry "
