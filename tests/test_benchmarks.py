@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packages import require_package
 
 import functrans
 from benchmarks import charts, figures, page, suite
@@ -48,7 +49,7 @@ def test_every_path_gives_the_value_and_the_derivative_by_hand(problem, name):
 @pytest.mark.parametrize("name", ["autograd", "jax", "jax-jit", "torch-backward", "torch-func"])
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_peers_give_the_derivative_by_hand(problem, name, monkeypatch):
-    pytest.importorskip(CONTESTANTS[name].package)
+    require_package(CONTESTANTS[name].package)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     lib = CONTESTANTS[name].make()
     if CONTESTANTS[name].package == "jax":

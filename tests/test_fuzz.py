@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import assert_trees_close
+from packages import require_package
 
 import functrans as ft
 from functrans.ops.elementwise import sin
@@ -53,7 +54,7 @@ def test_programs_that_hypothesis_draws(data):
 @pytest.mark.peers
 @pytest.mark.parametrize(("peer", "programs", "rate"), [("jax", 12, 30.0), ("torch", 40, 100.0)])
 def test_other_libraries_agree(peer, programs, rate):
-    pytest.importorskip(peer)
+    require_package(peer)
     rates = dict.fromkeys(RATES, 0.0) | {peer: rate}
     tally = Tally()
     for number in range(programs):

@@ -162,5 +162,5 @@ def _torch_numpy() -> Any:
 PEERS: dict[str, Callable[[Stack], Answer]] = {
     name: peer
     for name, peer in {"jax": in_jax, "torch": in_torch}.items()
-    if find_spec(name) is not None
+    if (spec := find_spec(name)) is not None and spec.origin is not None  # not a mere folder
 }
