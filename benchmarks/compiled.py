@@ -25,9 +25,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-# Threads that wait go to sleep at once: who is not at turn must not take a processor from who is.
-os.environ["OPENBLAS_THREAD_TIMEOUT"] = "4"
-os.environ["OMP_WAIT_POLICY"] = "passive"
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_ENABLE_X64"] = "1"
 
