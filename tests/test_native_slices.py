@@ -60,6 +60,29 @@ def test_hessians_of_stencils(function, size, threads, monkeypatch):
     np.testing.assert_allclose(native(ft.hessian(function))(x), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("place", [0, 7, 8, 19, 39])
+def test_hessians_spread_what_is_not_finite_as_eagerly(bad, place):
+    """Zeros off the diagonal meet it as well: 0 * inf is nan."""
+    x = np.sin(np.arange(40) ** 2.0)
+    x[place] = bad
+    with np.errstate(all="ignore"):
+        expected = ft.hessian(rosenbrock)(x)
+        assert np.isnan(expected).any()
+        assert not np.isnan(expected).all()
+        np.testing.assert_allclose(native(ft.hessian(rosenbrock))(x), expected, rtol=1e-12)
+
+
+def test_reductions_of_what_is_made_of_the_identity():
+    def f(x):
+        weights = np.cos(x) * np.eye(37) + np.eye(37, k=3) * x
+        return np.sum(np.exp(weights) - weights**3, axis=1), np.max(weights, axis=0)
+
+    x = np.sin(np.arange(37) ** 2.0)
+    for found, expected in zip(native(f)(x), f(x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
 def test_sums_of_slices_write_every_entry_once():
     x = np.linspace(-1.0, 2.0, 5000)
     graph = ft.make_graph(ft.grad(bending))(x)

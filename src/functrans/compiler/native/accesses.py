@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -25,6 +26,13 @@ class Loop(NamedTuple):
     strides: tuple[int, ...]
 
 
+class Diagonal(NamedTuple):
+    """Where an identity matrix has its entry along the innermost loop."""
+
+    place: str
+    in_all_lanes: str
+
+
 class AccessWriter:
     """Writes loads and stores of a function whose parameters are one pointer for each access."""
 
@@ -35,7 +43,7 @@ class AccessWriter:
         self.inner = Loop(1, ())
         self.width = 1
         self.masks = False  # whether the processor has vectors whose lanes can be left out
-        self.diagonals: dict[int, str] = {}
+        self.diagonals: dict[int, Diagonal] = {}
         self.numbers: dict[str, str] = {}  # of lanes, by the index of the first; for one point
 
     def access(self, view: View) -> int:
@@ -128,9 +136,8 @@ class AccessWriter:
         writer, stride = self.writer, self.inner.strides[access]
         kind = self.accesses[access].view.buffer.kind
         if access in self.diagonals:
-            hit = writer.op(
-                f"icmp eq <{self.width} x i64> {self._lane_numbers(index)}, {self.diagonals[access]}"
-            )
+            place = self.diagonals[access].in_all_lanes
+            hit = writer.op(f"icmp eq <{self.width} x i64> {self._lane_numbers(index)}, {place}")
         else:
             start = writer.op(
                 f"add i64 {self.pointers[access]}, {writer.op(f'mul i64 {index}, {stride}')}"
@@ -151,7 +158,14 @@ class AccessWriter:
                 place = self.pointers[access]
                 if stride == 1:
                     place = self.writer.op(f"sub i64 0, {place}")
-                self.diagonals[access] = self._spread(place)
+                self.diagonals[access] = Diagonal(place, self._spread(place))
+
+    def meets_diagonal(self, index: str) -> str:
+        """Whether a vector has an entry of some identity matrix."""
+        writer = self.writer
+        distances = [writer.op(f"sub i64 {d.place}, {index}") for d in self.diagonals.values()]
+        hits = [writer.op(f"icmp ult i64 {distance}, {self.width}") for distance in distances]
+        return functools.reduce(lambda a, b: writer.op(f"or i1 {a}, {b}"), hits)
 
     def _lane_numbers(self, index: str) -> str:
         """How far every lane is along the innermost loop."""

@@ -18,6 +18,8 @@ from functrans.graph.graph import Variable
 # So many vectors are added up before their sum goes into a compensated one: the error of a long sum is
 # then that of a short one, which is what NumPy reaches by adding in pairs.
 _BLOCK = 64
+# With so many operations on it, a vector without entries of identity matrices is worth a way of its own.
+_WORK_APART = 4
 
 
 class Reduction(NamedTuple):
@@ -375,7 +377,7 @@ class KernelWriter(AccessWriter):
             values = list(names)
             for part in range(unroll):
                 at = index if not part else writer.op(f"add i64 {index}, {part * self.width}")
-                found = self._point(lanes, standing, at, self.width)
+                found = self._vector(lanes, standing, at)
                 for place, k in enumerate(totals):
                     own = place * unroll + part  # every part adds to a total of its own
                     values[own] = self.combine(lanes, k, values[own], found[k])
@@ -476,6 +478,34 @@ class KernelWriter(AccessWriter):
     def _only_first(self, lanes: Lanes, k: int, value: str, count: int) -> str:
         flags = ", ".join(f"i1 {'true' if j < count else 'false'}" for j in range(self.width))
         return lanes.select(f"<{flags}>", self._kind(k), value, self._identity(lanes, k))
+
+    def _vector(self, lanes: Lanes, standing: dict[int, str], index: str) -> dict[int, str]:
+        """A point of all lanes.
+
+        Off the diagonals of identity matrices there are zeros. What comes of these does not change along
+        the loop, so LLVM computes it before.
+        """
+        work = sum(item.action == "compute" for item in self.items)
+        if not self.diagonals or work < _WORK_APART:
+            return self._point(lanes, standing, index, self.width)
+        writer = self.writer
+        on, off, done = writer.label(), writer.label(), writer.label()
+        writer.branch(self.meets_diagonal(index), on, off)
+        zeros = dict.fromkeys(self.diagonals, "zeroinitializer")
+        ways = []
+        for label, known in ((on, standing), (off, {**standing, **zeros})):
+            writer.start(label)
+            found = self._point(lanes, known, index, self.width)
+            ways.append((found, writer.block))
+            writer.jump(done)
+        writer.start(done)
+        return {
+            k: writer.op(
+                f"phi {lanes.type(self._kind(k))} "
+                + ", ".join(f"[ {found[k]}, %{block} ]" for found, block in ways)
+            )
+            for k in ways[0][0]
+        }
 
     # One point: `count` lanes from `index` on. Returns the values of the reductions of this loop.
 
