@@ -31,6 +31,7 @@ from functrans.testing.programs.stack import Stack
 # How often, in percent, a case is compared with what takes longer.
 RATES = {"jit numpy": 4.0, "source": 1.0, "jit native": 0.6, "jax": 0.3, "torch": 0.3}
 _TOLERANCE = 1e-9
+_SHAKES = 5  # so often an oracle that disagrees is asked how sure it is
 _SLOW = 6e-3
 
 Reference = Callable[..., Any]
@@ -118,11 +119,12 @@ class Judge:
         if np.isfinite(worst):
             # Rounding is some 1e-16: how far do 1e5 times as much, in the arguments, move the answer?
             generator = np.random.default_rng(0)
-            moved = mapped(lambda leaf: _shaken(leaf, generator, tolerance / 100), self.args)
-            noise, _ = distance(self._run(oracle, reference, moved), expected, floor)
-            if worst <= tolerance + noise:
-                self.undecided.append(oracle)
-                return
+            for _ in range(_SHAKES):
+                moved = mapped(lambda leaf: _shaken(leaf, generator, tolerance / 100), self.args)
+                noise, _ = distance(self._run(oracle, reference, moved), expected, floor)
+                if worst <= tolerance + noise:
+                    self.undecided.append(oracle)
+                    return
         raise DisagreementError(oracle, message)
 
     def _compare_dtypes(self, result: Any) -> None:
