@@ -485,3 +485,64 @@ def test_a_change_of_one_row_leaves_the_other_rows_alone():
     x = np.arange(8.0).reshape(4, 2) + 1
     for found, expected in zip(leaves(ft.jvp(f, (x,), (x,))[0]), leaves(f(x)), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+# Lanes of a vmap whose axis is not the slowest in memory: each is as if it were alone.
+
+
+def reshaped(x):
+    y = x.reshape(-1)
+    y[0] = 100.0
+    return [x, y]
+
+
+def reshaped_results(x):
+    return reshaped(np.sin(x)) + reshaped(x * 2.0)
+
+
+def reshaped_products(x):
+    return reshaped(x[:, None] * x) + reshaped(x.T + np.arange(len(x)))
+
+
+def reshaped_stacks(x):
+    pairs = [np.stack([x, 2 * x], axis=k) for k in range(3)]
+    return [array for pair in pairs for array in reshaped(pair)]
+
+
+def reshaped_rows(x):
+    whole = np.concatenate([x[:1], np.zeros((1, x.shape[1])), x[-1:]])
+    return reshaped(whole) + reshaped(np.concatenate([x.T[:1], x.T[:1]]))
+
+
+def in_order_of_memory(x):
+    return [np.stack([x, 2 * x]).ravel(order="K"), (x + 1).ravel(order="K")]
+
+
+ORDERS = {"C": CUBE, "F": np.asfortranarray(CUBE), "mixed": CUBE.transpose(1, 2, 0)}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize(
+    "function",
+    [
+        reshaped,
+        reshaped_results,
+        reshaped_products,
+        reshaped_stacks,
+        reshaped_rows,
+        in_order_of_memory,
+    ],
+)
+def test_lanes_in_any_order_of_memory(function, axis, order):
+    batch = ORDERS[order]
+    lanes = [np.copy(lane, order="K") for lane in np.moveaxis(batch, axis, 0)]
+    each = [function(lane) for lane in lanes]
+    for found, *expected in zip(ft.vmap(function, axis)(batch), *each, strict=True):
+        np.testing.assert_array_equal(found, np.stack(expected))
+    batch = ORDERS[order]
+    twice = ft.vmap(ft.vmap(function, axis), 3)(np.stack([batch, 2 * batch], 3))
+    for found, *expected in zip(
+        twice, *map(ft.vmap(function, axis), (batch, 2 * batch)), strict=True
+    ):
+        np.testing.assert_array_equal(found, np.stack(expected))

@@ -65,10 +65,15 @@ def is_mutable(array: Any) -> bool:
     """Whether a tracer stands for an array, which can be assigned to, not for a NumPy scalar."""
     if array.shape or hasattr(array, "viewers") or view_of(array) is not None:
         return True
-    value = array
-    while isinstance(value, Tracer):
-        value = getattr(value, "value", None)
+    value = held(array)
     return type(value) is np.ndarray and value.ndim == 0
+
+
+def held(x: Any) -> Any:
+    """The plain value behind a tracer, lanes in front; None if it is not known."""
+    while isinstance(x, Tracer):
+        x = getattr(x, "value", None)
+    return x
 
 
 def _missing(value: Any) -> Any:

@@ -14,7 +14,7 @@ from functrans.core.dispatch import Tracer, concrete
 from functrans.core.evaluate import OpenArray
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of, shape_of
 from functrans.core.tracer import as_any_array, as_operand, install_assign, install_method
-from functrans.core.views import View, is_mutable, link, mark_as_array, overwrite, view_of
+from functrans.core.views import View, held, is_mutable, link, mark_as_array, overwrite, view_of
 from functrans.ops import elementwise, structure
 from functrans.ops.indexing import ARRAY, index, update, update_both_in_place, update_in_place
 
@@ -146,7 +146,7 @@ def is_view(out: Any, x: Any) -> bool:
 
 def has_known_layout(x: Any) -> bool:
     """Whether we know how NumPy's array would lie in memory; not of one that is staged."""
-    return _held(x) is not None
+    return held(x) is not None
 
 
 def is_contiguous(x: Any) -> bool:
@@ -194,22 +194,15 @@ _UNSET = object()
 
 
 def _root_layout(x: Any) -> Any:
-    held = _held(x)
-    if not isinstance(held, np.ndarray) or 0 in held.shape:
+    value = held(x)
+    if not isinstance(value, np.ndarray) or 0 in value.shape:
         return None
-    hidden = held.ndim - len(x.shape)
-    lane = held[(0,) * hidden]  # of all lanes, one
+    hidden = value.ndim - len(x.shape)
+    lane = value[(0,) * hidden]  # of all lanes, one
     if hidden:
         # Between the entries of one lane lie those of the others; by itself it would have no gaps.
         lane = np.empty_like(lane)
     return None if lane.flags.c_contiguous else lane
-
-
-def _held(x: Any) -> Any:
-    """The plain value behind a tracer, lanes in front; None if it is not known."""
-    while isinstance(x, Tracer):
-        x = getattr(x, "value", None)
-    return x
 
 
 # Keys.
@@ -260,7 +253,7 @@ def _advanced(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
                 raise IndexError("arrays used as indices must be of integer (or boolean) type")
         expanded.append(entry)
     shape = shape_of(x)
-    return _template(_without_ellipsis(expanded, len(shape)), shape, _held(x) is None)
+    return _template(_without_ellipsis(expanded, len(shape)), shape, held(x) is None)
 
 
 def _is_flag(entry: Any) -> bool:
@@ -407,7 +400,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         extra = len(shape) - shape_only(x, template, arrays).ndim
         if extra > 0 and shape[:extra] == (1,) * extra:
             value = structure.reshape(value, shape=shape[extra:])
-    if dtype_of(value).kind == "c" and x.dtype.kind != "c" and _held(x) is None:
+    if dtype_of(value).kind == "c" and x.dtype.kind != "c" and held(x) is None:
         warnings.warn(  # as NumPy will when the graph runs
             "Casting complex values to real discards the imaginary part",
             np.exceptions.ComplexWarning,

@@ -8,6 +8,7 @@ import numpy as np
 
 from functrans.core.primitive import Elementwise, Primitive
 from functrans.core.shapes import ArraySpec, shape_of, sum_to_shape
+from functrans.core.views import held
 from functrans.ops.families import align_batched, batch_shifting, linear
 
 
@@ -126,7 +127,22 @@ def _concatenate_batch(primitive: Any, args: Any, batched: Any, size: int, param
         arg if mapped else np.broadcast_to(arg, (size, *shape_of(arg)))
         for arg, mapped in zip(args, batched, strict=True)
     ]
-    return primitive(*parts, axis=params["axis"] + 1)
+    mapped_parts = [part for part, mapped in zip(parts, batched, strict=True) if mapped]
+    if all(map(_lanes_are_slowest, mapped_parts)):
+        return primitive(*parts, axis=params["axis"] + 1)
+    # NumPy sorts the axes of the result by strides, one after another, so that one of length 1 stays at
+    # those before it. To let the lanes have no say in the order of the others, they come last.
+    out = primitive(*(np.moveaxis(part, 0, -1) for part in parts), axis=params["axis"])
+    return np.moveaxis(out, -1, 0)
+
+
+def _lanes_are_slowest(x: Any) -> bool:
+    """Whether the entries of the first axis are the furthest apart in memory, as far as that is known."""
+    value = held(x)
+    if not isinstance(value, np.ndarray):
+        return True
+    lanes, *others = value.strides[value.ndim - len(shape_of(x)) :]
+    return all(abs(lanes) >= abs(stride) for stride in others)
 
 
 def _concatenate_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
