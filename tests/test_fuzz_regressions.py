@@ -8,6 +8,7 @@ import functrans as ft
 
 X = np.array([0.3, 0.4])
 TANGENT = np.array([1.0, -2.0])
+TABLE = np.sin(np.arange(27.0)).reshape(3, 3, 3)
 
 
 def with_rule(wrapper):
@@ -125,3 +126,16 @@ def test_a_reshaped_view_of_lanes_that_lie_within_each_other():
         assert_trees_close(ft.vmap(function, axis)(batch), loop_vmap(function, axis)(batch))
         turned = lambda x: function(x.T)  # the result keeps this order, so its reshape is a copy
         assert_trees_close(ft.vmap(turned, axis)(batch), loop_vmap(turned, axis)(batch))
+
+
+def test_source_names_what_a_loop_takes_rows_of():
+    # An expression stood there, and only its last factor was indexed.
+    def f(x):
+        _, rows = ft.scan(lambda c, r: (0.5 * c + r, np.sin(r) * c), x[0], x * np.cos(x))
+        return np.sum(np.arctan(rows) * TABLE)
+
+    x = np.sin(TABLE)
+    for function in (f, ft.grad(f)):
+        written = ft.source(function)(x)
+        assert_trees_close(written.function(x), function(x), rtol=1e-13)
+        assert all(line.lstrip().startswith("#") or "  #" not in line[:8] for line in str(written).split("\n"))

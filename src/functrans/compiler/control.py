@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from functrans.compiler.expressions import Text, dtype_text, value_text
 from functrans.compiler.passes import optimize
 from functrans.compiler.subroutines import inlined
-from functrans.graph.graph import Equation
+from functrans.graph.graph import Equation, Variable
 from functrans.transforms.branching import branch
 from functrans.transforms.loops import loop
 from functrans.transforms.procedures import Procedure
@@ -22,24 +23,41 @@ def write_control(writer: Writer, equation: Equation) -> bool:
     write = {along: _scan, branch: _switch, loop: _while}.get(equation.primitive)
     if write is None:
         return False
-    write(writer, equation, [writer.texts[v].code for v in equation.inputs])
+    write(writer, equation)
     return True
 
 
-def _scan(writer: Writer, equation: Equation, args: list[str]) -> None:
-    params = equation.params
+def _texts(writer: Writer, variables: Iterable[Variable]) -> list[str]:
+    return [writer.texts[variable].code for variable in variables]
+
+
+def _named(writer: Writer, variable: Variable) -> str:
+    """The name of a value, or a number: an expression would be computed in each step again."""
+    text = writer.texts[variable].code
+    if text.isidentifier() or variable in writer.graph.constants:
+        return text
+    name = writer.fresh("values")
+    writer.lines.append(f"{name} = {text}  # {variable.spec}")
+    writer.texts[variable] = Text(name)
+    return name
+
+
+def _scan(writer: Writer, equation: Equation) -> None:
+    params, inputs = equation.params, equation.inputs
     fixed, carried = params["counts"]
+    shared = [_named(writer, v) for v in inputs[:fixed]]
+    stacks = [_named(writer, v) for v in inputs[fixed + carried :]]
     function = _function(writer, "step", params["body"])
     carry, columns = _results(writer, equation, carried)
     row = writer.fresh("k")
-    rows = [f"{each}[{row}]" for each in args[fixed + carried :]]
-    _assign(writer, carry, args[fixed : fixed + carried])
+    rows = [f"{each}[{row}]" for each in stacks]
+    _assign(writer, carry, _texts(writer, inputs[fixed : fixed + carried]))
     for name in columns:
         writer.lines.append(f"{name} = []")
     span = f"range({params['length']})"
     writer.lines.append(f"for {row} in {f'reversed({span})' if params['reverse'] else span}:")
     found = [writer.fresh("row") for _ in columns]
-    call = f"{function}({', '.join([*args[:fixed], *carry, *rows])})"
+    call = f"{function}({', '.join([*shared, *carry, *rows])})"
     writer.lines.append(f"    {_targets([*carry, *found])} = {call}")
     for name, entry in zip(columns, found, strict=True):
         writer.lines.append(f"    {name}.append({entry})")
@@ -52,23 +70,25 @@ def _scan(writer: Writer, equation: Equation, args: list[str]) -> None:
         writer.lines.append(f"{name} = {stacked}  # {spec}")
 
 
-def _switch(writer: Writer, equation: Equation, args: list[str]) -> None:
+def _switch(writer: Writer, equation: Equation) -> None:
+    which, *args = _texts(writer, equation.inputs)
     names = [_function(writer, "branch", each) for each in equation.params["branches"]]
     results, _ = _results(writer, equation, len(equation.outputs))
-    choice = f"({', '.join(names)}{',' * (len(names) == 1)})[int({args[0]})]"
+    choice = f"({', '.join(names)}{',' * (len(names) == 1)})[int({which})]"
     specs = ", ".join(str(v.spec) for v in equation.outputs)
-    writer.lines.append(f"{_targets(results)} = {choice}({', '.join(args[1:])})  # {specs}")
+    writer.lines.append(f"{_targets(results)} = {choice}({', '.join(args)})  # {specs}")
 
 
-def _while(writer: Writer, equation: Equation, args: list[str]) -> None:
+def _while(writer: Writer, equation: Equation) -> None:
     params = equation.params
     first, second = params["counts"]
+    shared = [_named(writer, v) for v in equation.inputs[: first + second]]
     test = _function(writer, "test", params["test"])
     body = _function(writer, "step", params["body"])
     state, _ = _results(writer, equation, len(equation.outputs))
-    _assign(writer, state, args[first + second :])
-    writer.lines.append(f"while {test}({', '.join([*args[:first], *state])}):")
-    call = f"{body}({', '.join([*args[first : first + second], *state])})"
+    _assign(writer, state, _texts(writer, equation.inputs[first + second :]))
+    writer.lines.append(f"while {test}({', '.join([*shared[:first], *state])}):")
+    call = f"{body}({', '.join([*shared[first:], *state])})"
     writer.lines.append(f"    {_targets(state)} = {call}")
 
 

@@ -219,6 +219,9 @@ def _comment(text: str) -> list[str]:
 
 def _broken(line: str) -> list[str]:
     """A statement in the body; its comment goes above if the line would be too long."""
+    if line.lstrip().startswith("# "):
+        indent, _, text = line.partition("# ")
+        return [indent + each for each in _comment(text)]
     code, mark, comment = line.partition("  # ")
     if mark and (len(line) + 4 > _LINE or "\n" in code):
         return [f"    # {comment}", *(f"    {each}" for each in code.split("\n"))]
