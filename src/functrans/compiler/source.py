@@ -224,5 +224,6 @@ def _broken(line: str) -> list[str]:
         return [indent + each for each in _comment(text)]
     code, mark, comment = line.partition("  # ")
     if mark and (len(line) + 4 > _LINE or "\n" in code):
-        return [f"    # {comment}", *(f"    {each}" for each in code.split("\n"))]
+        indent = " " * (4 + len(code) - len(code.lstrip()))
+        return [f"{indent}# {comment}", *(f"    {each}" for each in code.split("\n"))]
     return [f"    {line}" if line else ""]

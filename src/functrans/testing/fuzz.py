@@ -25,7 +25,7 @@ from typing import Any
 
 from functrans.testing.cases import Tally, judge_program
 from functrans.testing.judging import RATES
-from functrans.testing.peers import PEERS
+from functrans.testing.peers import PEERS, forget
 from functrans.testing.programs.choosing import Seeded
 from functrans.testing.scripts import script
 from functrans.testing.shrinking import shrunk, signature
@@ -55,6 +55,7 @@ def judge_chunk(seed: int, first: int, count: int, rates: dict[str, float] = RAT
                 failure = shrunk(failure, library)
             text = script(failure, library, f"Program {number} of seed {seed}.")
             failures.append((sort, f"{seed}-{number}-{k}.py", text))
+    forget()
     return Chunk(tally, failures)
 
 
