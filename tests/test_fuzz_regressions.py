@@ -138,4 +138,18 @@ def test_source_names_what_a_loop_takes_rows_of():
     for function in (f, ft.grad(f)):
         written = ft.source(function)(x)
         assert_trees_close(written.function(x), function(x), rtol=1e-13)
-        assert all(line.lstrip().startswith("#") or "  #" not in line[:8] for line in str(written).split("\n"))
+        assert all(
+            line.lstrip().startswith("#") or "  #" not in line[:8]
+            for line in str(written).split("\n")
+        )
+
+
+@pytest.mark.parametrize("dtype", [float, int, complex])
+def test_an_unmapped_value_without_axes_may_be_assigned_into_a_plain_array(dtype):
+    def f(x, shared):
+        plain = np.zeros(2, dtype)
+        plain[0] = shared
+        return x * plain
+
+    found = ft.vmap(f, (0, None))(X, np.array(3.0))
+    np.testing.assert_array_equal(found, np.stack([f(x, np.array(3.0)) for x in X]))

@@ -44,6 +44,17 @@ class OpenArray(ConcreteTracer):
         # A copy always: assignments to this array must not show in one that cannot see them.
         return np.array(self.value, dtype=dtype)
 
+    # It has no derivative to lose: one without axes may be assigned into a plain array.
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __complex__(self) -> complex:
+        return complex(self.value)
+
 
 class Evaluate(Interpreter):
     """Computes; arrays that come out may be assigned traced values, too."""

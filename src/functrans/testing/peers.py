@@ -89,7 +89,7 @@ def in_torch(stack: Stack) -> Answer:
     func = torch.func
     library = SimpleNamespace(
         **{name: getattr(func, name) for name in ("grad", "jvp", "vjp", "jacfwd", "jacrev")},
-        **{name: getattr(func, name) for name in ("hessian", "linearize")},
+        hessian=func.hessian,  # and no linearize: a vjp of one with a matmul is uninitialized memory
         value_and_grad=lambda f, argnums: (
             lambda *args: func.grad_and_value(f, argnums)(*args)[::-1]
         ),
