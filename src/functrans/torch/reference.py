@@ -90,6 +90,14 @@ def modules() -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield name, about, names_of(importlib.import_module(f"functrans.torch.{name}"))
 
 
+def owners() -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Modules and `Tensor`, each with its public names."""
+    yield torch, functions()
+    yield torch.Tensor, members(torch.Tensor)
+    for name, _, names in modules():
+        yield importlib.import_module(f"functrans.torch.{name}"), names
+
+
 def summary(value: Any) -> str:
     """The first sentence of a docstring."""
     if isinstance(value, property):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +21,6 @@ def export(
     """Make a function known under these names, or under its own."""
 
     def decorate(each: _Function) -> _Function:
-        each = _with_numpy_names(each)
         for name in names or (each.__name__,):
             if function:
                 FUNCTIONS[name] = each
@@ -31,25 +29,6 @@ def export(
         return each
 
     return decorate
-
-
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
-
-
-def _with_numpy_names(function: _Function) -> _Function:
-    """A function of `dim` that also knows it by the name `axis`, and likewise `keepdim`."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None or "dim" not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
-        return function
-
-    @functools.wraps(function)
-    def wrapper(*args: Any, **options: Any) -> Any:
-        for theirs, name in _NUMPY_NAMES.items() if options else ():
-            if theirs in options:
-                options[name] = options.pop(theirs)
-        return function(*args, **options)
-
-    return cast(_Function, wrapper)
 
 
 def attach(**members: Any) -> None:
