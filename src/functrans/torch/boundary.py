@@ -16,11 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import Tracer
 from functrans.core.errors import FunctransError, is_users
-from functrans.torch.errors import TensorTypeError
+from functrans.torch.devices import device
+from functrans.torch.dtypes import dtype
+from functrans.torch.errors import (
+    LinAlgError,
+    TensorError,
+    TensorIndexError,
+    TensorTypeError,
+    TensorValueError,
+)
 from functrans.torch.tensor import Tensor
-
-_LARGEST = 2**63
 
 
 def _is_int(value: Any) -> bool:
@@ -35,15 +42,48 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number, np.bool_))
 
 
+def _are_ints(value: Any) -> bool:
+    return _is_int(value) or (isinstance(value, (tuple, list)) and all(map(_is_int, value)))
+
+
+def _instance(*classes: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, classes)
+
+
+_numbers = (int, float, complex, np.generic)
+
 # What annotations mean: a test, and the types that need none.
 _KINDS: dict[str, tuple[Callable[[Any], bool], frozenset[type]]] = {
-    "Tensor": (lambda value: isinstance(value, Tensor), frozenset([Tensor])),
+    "Tensor": (_instance(Tensor), frozenset([Tensor])),
     "int": (_is_int, frozenset([int])),
     "float": (_is_number, frozenset([int, float])),
-    "bool": (lambda value: isinstance(value, (bool, np.bool_)), frozenset([bool])),
-    "str": (lambda value: isinstance(value, str), frozenset([str])),
+    "bool": (_instance(bool, np.bool_), frozenset([bool])),
+    "str": (_instance(str), frozenset([str])),
     "None": (lambda value: value is None, frozenset([type(None)])),
     "Callable[..., Any]": (callable, frozenset()),
+    "dtype": (_instance(dtype), frozenset([dtype])),
+    "device": (_instance(device), frozenset([device])),
+    "Number": (_instance(*_numbers, Tensor), frozenset([int, float, bool, Tensor])),
+    "Array": (_instance(np.ndarray, Tracer), frozenset()),  # a face of a tensor serves as well
+    "ints": (_are_ints, frozenset([int])),
+}
+
+# What parameters of these names take, where an annotation is too weak to say it.
+_INTS = ("dim", "dims", "size", "sizes", "shape", "normalized_shape", "shifts", "n")
+_WINDOWS = ("stride", "dilation", "kernel_size", "output_padding", "source", "destination")
+_OPERANDS = ("input", "other", "y")
+_NUMBERS = ("alpha", "beta", "fill_value", "min", "max", "posinf", "neginf", "rcond", "tol")
+_NAMES = {
+    "dtype": "dtype | None",
+    "device": "device | str | int | None",
+    "padding": "ints | str",
+    "norm": "str | None",
+    "layout": "str | None",
+    "unbiased": "bool | ints | None",
+    "x": "Tensor | Array",
+    **dict.fromkeys(_INTS + _WINDOWS, "ints | None"),
+    **dict.fromkeys(_OPERANDS, "Tensor | Number | Array"),
+    **dict.fromkeys(_NUMBERS, "Number | None"),
 }
 
 
@@ -61,8 +101,8 @@ class _Takes:
         return any(test(value) for test in self.tests)
 
     def __str__(self) -> str:
-        words = [word.partition("[")[0] for word in self.words]
-        return " or ".join(words)
+        words = [word.partition("[")[0] for word in self.words if word != "Array"]
+        return " or ".join("tuple of ints" if word == "ints" else word for word in words)
 
 
 def _taken(function: Callable[..., Any]) -> dict[str, _Takes | None]:
@@ -71,9 +111,11 @@ def _taken(function: Callable[..., Any]) -> dict[str, _Takes | None]:
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
             break
-        words = str(parameter.annotation).split(" | ")
-        known = all(word in _KINDS for word in words)
-        found[name] = _Takes(str(parameter.annotation)) if known else None
+        annotation = str(parameter.annotation)
+        if annotation == "Any":
+            annotation = _NAMES.get(name, annotation)
+        known = all(word in _KINDS for word in annotation.split(" | "))
+        found[name] = _Takes(annotation) if known else None
     return found
 
 
@@ -161,13 +203,32 @@ def explained(error: Exception, name: str, args: Any, options: Any) -> Exception
         return error
     if isinstance(error, AttributeError) and error.name is None:
         return error
+    if isinstance(error, TypeError) and error.__traceback__.tb_next is None:  # type: ignore[union-attr]
+        return TensorTypeError(f"{name}(){str(error).partition('()')[2]}")  # it was never called
     if isinstance(error, (AttributeError, KeyError, AssertionError, RecursionError, NameError)):
         return _combination(name, args, options)
-    if isinstance(error, TypeError):
-        if error.__traceback__ is None or error.__traceback__.tb_next is None:  # it was never called
-            return TensorTypeError(f"{name}(){str(error).partition('()')[2]}")
+    if isinstance(error, TypeError) or not all(map(_is_usual, (*args, *options.values()))):
         return _combination(name, args, options, str(error))
+    for kind, ours in _OURS.items():
+        if isinstance(error, kind):
+            return ours(f"{name}(): {error}")
     return error
+
+
+# The classes that PyTorch has for what NumPy reports, if all arguments are of the right types.
+_OURS: dict[type[Exception], type[FunctransError]] = {
+    np.linalg.LinAlgError: LinAlgError,
+    IndexError: TensorIndexError,
+    OverflowError: TensorValueError,
+    ValueError: TensorError,
+}
+
+
+def _is_usual(value: Any) -> bool:
+    """Whether a value is one that functions of tensors take at all."""
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_usual, value))
+    return value is None or isinstance(value, (Tensor, dtype, device, str, bool, *_numbers))
 
 
 def _combination(name: str, args: Any, options: Any, reason: str = "") -> TensorTypeError:
@@ -207,7 +268,7 @@ def guard(names: Callable[[], Iterator[tuple[Any, dict[str, Any]]]]) -> None:
     for owner, public in list(names()):
         for name, value in public.items():
             if isinstance(value, FunctionType):
-                if _takes_arguments(value, inspect.isclass(owner)):
+                if id(value) in wrappers or _takes_arguments(value, inspect.isclass(owner)):
                     put(owner, name, value)
             elif inspect.isclass(value) and value is not Tensor:
                 for member, method in list(vars(value).items()):

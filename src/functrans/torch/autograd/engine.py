@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate, settled
+from functrans.core.errors import user_depth
 from functrans.core.shapes import dtype_of, fit
 from functrans.interpreters.tape import Share, sweep
 from functrans.torch import changes, dtypes
@@ -333,4 +334,4 @@ def _show_forward(record: Any) -> None:
             f"Error detected in {name}. Traceback of forward call that caused the error:\n"
             + "".join(trace)
         )
-    warnings.warn(text, stacklevel=2)
+    warnings.warn(text, stacklevel=user_depth())
