@@ -78,7 +78,7 @@ from functrans.torch.dtypes import promote_types as promote_types
 from functrans.torch.dtypes import set_default_dtype as set_default_dtype
 from functrans.torch.examples import document as _document
 from functrans.torch.func import vmap as vmap
-from functrans.torch.reference import owners as _owners
+from functrans.torch.namespace import owners as _owners
 from functrans.torch.registry import FUNCTIONS as _FUNCTIONS
 from functrans.torch.tensor import Size as Size
 from functrans.torch.tensor import Tensor as Tensor
@@ -116,7 +116,7 @@ newaxis = None
 __version__: str = _sys.modules["functrans"].__version__
 
 _document(_sys.modules[__name__])
-_guard(_owners)
+_guard(_owners())
 _FUNCTIONS.update({name: globals()[name] for name in _FUNCTIONS})
 
 # PyTorch divides by zero in silence. The frames that compute are ours, so NumPy's warnings name them.

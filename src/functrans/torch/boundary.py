@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
@@ -251,35 +250,38 @@ def _kind_of(value: Any) -> str:
 _UNWRAPPED = frozenset(["forward", "extra_repr"])  # called by Module.__call__, and by repr
 
 
-def guard(names: Callable[[], Iterator[tuple[Any, dict[str, Any]]]]) -> None:
-    """Wrap public functions, and what public classes define; `names` gives owners and their names."""
+def guard(owners: Iterable[tuple[Any, dict[str, Any]]]) -> None:
+    """Wrap the public functions of modules and classes, and what is defined in classes of modules."""
     wrappers: dict[int, Any] = {}
 
-    def put(owner: Any, name: str, function: Any, checks: bool = True) -> None:
-        if id(function) not in wrappers:
-            called = owner.__name__ if name == "__init__" else name
-            wrappers[id(function)] = guarded(function, called, checks=checks)
-            wrappers[id(wrappers[id(function)])] = wrappers[id(function)]
-            home = sys.modules.get(function.__module__)
-            if vars(home).get(function.__qualname__) is function:  # where pickle looks for it
-                setattr(home, function.__qualname__, wrappers[id(function)])
-        setattr(owner, name, wrappers[id(function)])
+    def put(owner: Any, name: str, function: FunctionType) -> None:
+        wrapper = wrappers.get(id(function))
+        if wrapper is None:
+            if not _can_go_wrong(function, inspect.isclass(owner)):
+                return
+            made = name == "__init__"
+            wrapper = guarded(function, owner.__name__ if made else name, checks=not made)
+            wrappers[id(function)] = wrappers[id(wrapper)] = wrapper
+            if inspect.ismodule(owner):  # where pickle finds it
+                wrapper.__module__, wrapper.__qualname__ = owner.__name__, name
+            else:
+                wrapper.__module__ = owner.__module__
+                wrapper.__qualname__ = f"{owner.__qualname__}.{name}"
+        setattr(owner, name, wrapper)
 
-    for owner, public in list(names()):
-        for name, value in public.items():
+    for owner, names in owners:
+        for name, value in names.items():
             if isinstance(value, FunctionType):
-                if id(value) in wrappers or _takes_arguments(value, inspect.isclass(owner)):
-                    put(owner, name, value)
+                put(owner, name, value)
             elif inspect.isclass(value) and value is not Tensor:
                 for member, method in list(vars(value).items()):
-                    if not isinstance(method, FunctionType) or member in _UNWRAPPED:
-                        continue
-                    if member == "__init__" or not member.startswith("_"):
-                        put(value, member, method, checks=member != "__init__")
+                    public = member == "__init__" or not member.startswith("_")
+                    if public and isinstance(method, FunctionType) and member not in _UNWRAPPED:
+                        put(value, member, method)
 
 
-def _takes_arguments(function: FunctionType, method: bool) -> bool:
-    """Whether there is anything to get wrong, for a function that does not look itself."""
+def _can_go_wrong(function: FunctionType, method: bool) -> bool:
+    """Whether a function takes arguments, and does not look at them itself."""
     code = inspect.unwrap(function).__code__
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
     return count > method and not hasattr(function, "checks_itself")
