@@ -17,7 +17,7 @@ from functrans.ops import contraction, elementwise
 from functrans.torch import dtypes
 from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.tape import MODE, record1, record2
-from functrans.torch.tensor import Tensor, cast, face_of, lower, make, named, wrap
+from functrans.torch.tensor import Tensor, cast, check_unmasked, face_of, lower, make, named, wrap
 
 _FLOATS = frozenset(map(np.dtype, ("float16", "float32", "float64", "complex64", "complex128")))
 
@@ -52,6 +52,7 @@ def _array_operand(value: Any, function: Any) -> Tensor:
             f"{function.__name__}(): argument 'input' (position 1) must be Tensor, not "
             f"{type(value).__name__}"
         )
+    check_unmasked(value)
     return wrap(value)
 
 
@@ -162,6 +163,7 @@ def as_operand(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (np.ndarray, Tracer)):
+        check_unmasked(value)
         return lower(value)
     return NotImplemented
 

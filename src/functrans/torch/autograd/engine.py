@@ -173,6 +173,8 @@ def _version_error(record: Any, value: Any) -> RuntimeError:
     kind = dtypes.of_numpy(value.dtype).legacy
     sizes = ", ".join(map(str, value.shape))
     source = _maker(record, value)
+    if source is not record:  # an argument, which is now the result of what changed it
+        source = changes.writer(value) or source
     made = f", which is output 0 of {_bare_name(source)}," if source is not None else ""
     if Anomaly.enabled:
         _show_forward(record)
@@ -193,7 +195,8 @@ def _version_error(record: Any, value: Any) -> RuntimeError:
 
 
 def _bare_name(record: Any) -> str:
-    return name_of(record).partition("Backward")[0]
+    name = name_of(record).partition("Backward")[0]
+    return f"torch::autograd::{name}" if name == "CopySlices" else name
 
 
 def _maker(record: Any, value: Any) -> Any:
