@@ -70,7 +70,17 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], frozenset[type]]] = {
 # What parameters of these names take, where an annotation is too weak to say it.
 _INTS = ("dim", "dims", "size", "sizes", "shape", "normalized_shape", "shifts", "n")
 _WINDOWS = ("stride", "dilation", "kernel_size", "output_padding", "source", "destination")
-_OPERANDS = ("input", "other", "y")
+_OPERANDS = (
+    "input",
+    "other",
+    "y",
+    "index",
+    "values",
+    "elements",
+    "test_elements",
+    "tensor1",
+    "tensor2",
+)
 _NUMBERS = ("alpha", "beta", "fill_value", "min", "max", "posinf", "neginf", "rcond", "tol")
 _NAMES = {
     "dtype": "dtype | None",
@@ -80,6 +90,7 @@ _NAMES = {
     "layout": "str | None",
     "unbiased": "bool | ints | None",
     "x": "Tensor | Array",
+    "src": "Tensor | Number | Array | None",
     **dict.fromkeys(_INTS + _WINDOWS, "ints | None"),
     **dict.fromkeys(_OPERANDS, "Tensor | Number | Array"),
     **dict.fromkeys(_NUMBERS, "Number | None"),
@@ -121,7 +132,7 @@ def _taken(function: Callable[..., Any]) -> dict[str, _Takes | None]:
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
 
-def guarded(function: FunctionType, name: str, *, checks: bool = True) -> FunctionType:
+def guarded(function: FunctionType, name: str, *, checks: bool = True) -> Any:
     """A function that says what was wrong with its arguments; `checks`: also before it is called."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from functrans.torch.tensor import Tensor, lower, named
+from functrans.torch import dtypes
+from functrans.torch.tensor import Tensor, cast, lower, named
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -50,6 +51,9 @@ def composed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 result = lower(
                     function(*map(lift, args), **{k: lift(v) for k, v in kwargs.items()})
                 )
+            tensors = [each for each in args if isinstance(each, Tensor)]
+            if any(each.dtype.category < 2 for each in tensors):
+                result = _narrowed(result, tensors)
             for each in result if isinstance(result, (tuple, list)) else (result,):
                 named(each, name, args)
             return result
@@ -57,6 +61,19 @@ def composed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return wrapper
 
     return decorate
+
+
+def _narrowed(result: Any, tensors: list[Tensor]) -> Any:
+    """A result in the precision that PyTorch has for integers: NumPy's is double."""
+    if isinstance(result, (tuple, list)):
+        return type(result)(_narrowed(each, tensors) for each in result)
+    if not isinstance(result, Tensor) or result.value.dtype not in (np.float64, np.complex128):
+        return result
+    joint = dtypes.of_numpy(dtypes.joint_dtype([each.value for each in tensors], []))
+    joint = joint if joint.category > 1 else dtypes.get_default_dtype()
+    if result.dtype.category == 3:
+        joint = dtypes.promote_types(joint, dtypes.complex64)
+    return cast(result, joint.numpy)
 
 
 def lift(value: Any) -> Any:
