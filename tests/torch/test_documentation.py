@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import functrans.torch as torch
-from functrans.torch import reference
+from functrans.torch import namespace, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "torch-reference.md"
 INHERITED = {"forward", "extra_repr"}  # those of modules say what Module's say
@@ -15,13 +15,13 @@ INHERITED = {"forward", "extra_repr"}  # those of modules say what Module's say
 
 def public_objects():
     """All names with their objects, each object once."""
-    found = dict(reference.functions())
-    found |= {f"Tensor.{name}": each for name, each in reference.members(torch.Tensor).items()}
-    for module, _, names in reference.modules():
+    found = dict(namespace.functions())
+    found |= {f"Tensor.{name}": each for name, each in namespace.members(torch.Tensor).items()}
+    for module, _, names in namespace.modules():
         for name, each in names.items():
             found[f"{module}.{name}"] = each
             if inspect.isclass(each) and each is not torch.Tensor:
-                for member, method in reference.members(each).items():
+                for member, method in namespace.members(each).items():
                     if member not in INHERITED or name in ("Module", "Function"):
                         found[f"{module}.{name}.{member}"] = method
     unique = {}

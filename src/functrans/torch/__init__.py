@@ -69,6 +69,7 @@ from functrans.torch.autograd.modes import is_grad_enabled as is_grad_enabled
 from functrans.torch.autograd.modes import is_inference_mode_enabled as is_inference_mode_enabled
 from functrans.torch.autograd.modes import no_grad as no_grad
 from functrans.torch.autograd.modes import set_grad_enabled as set_grad_enabled
+from functrans.torch.boundary import guard as _guard
 from functrans.torch.dtypes import dtype as dtype
 from functrans.torch.dtypes import finfo as finfo
 from functrans.torch.dtypes import get_default_dtype as get_default_dtype
@@ -77,6 +78,7 @@ from functrans.torch.dtypes import promote_types as promote_types
 from functrans.torch.dtypes import set_default_dtype as set_default_dtype
 from functrans.torch.examples import document as _document
 from functrans.torch.func import vmap as vmap
+from functrans.torch.namespace import owners as _owners
 from functrans.torch.registry import FUNCTIONS as _FUNCTIONS
 from functrans.torch.tensor import Size as Size
 from functrans.torch.tensor import Tensor as Tensor
@@ -114,6 +116,8 @@ newaxis = None
 __version__: str = _sys.modules["functrans"].__version__
 
 _document(_sys.modules[__name__])
+_guard(_owners())
+_FUNCTIONS.update({name: globals()[name] for name in _FUNCTIONS})
 
 # PyTorch divides by zero in silence. The frames that compute are ours, so NumPy's warnings name them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"functrans\.torch\.")

@@ -15,9 +15,9 @@ from functrans.core.shapes import PYTHON_SCALARS
 from functrans.core.tracer import UFUNCS
 from functrans.ops import contraction, elementwise
 from functrans.torch import dtypes
-from functrans.torch.errors import TensorError
+from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.tape import MODE, record1, record2
-from functrans.torch.tensor import Tensor, cast, face_of, lower, make, named, wrap
+from functrans.torch.tensor import Tensor, cast, check_unmasked, face_of, lower, make, named, wrap
 
 _FLOATS = frozenset(map(np.dtype, ("float16", "float32", "float64", "complex64", "complex128")))
 
@@ -28,7 +28,7 @@ def unary(primitive: Any, *, integers: bool = False) -> Callable[[Any], Tensor]:
 
     def function(input: Any) -> Tensor:
         if not isinstance(input, Tensor):
-            input = as_operand(input)
+            input = _array_operand(input, function)
         value = input.value
         if not integers and value.dtype not in _FLOATS:
             value = value.astype(dtypes.default.numpy)
@@ -39,9 +39,21 @@ def unary(primitive: Any, *, integers: bool = False) -> Callable[[Any], Tensor]:
             return wrap(out)
         return make(out)
 
-    function.__name__ = primitive.name
+    function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = f"{primitive.name}, entry by entry."
+    function.checks_itself = True  # type: ignore[attr-defined]
     return function
+
+
+def _array_operand(value: Any, function: Any) -> Tensor:
+    """An array, or a tracer of one, as a tensor."""
+    if not isinstance(value, (np.ndarray, Tracer)):
+        raise TensorTypeError(
+            f"{function.__name__}(): argument 'input' (position 1) must be Tensor, not "
+            f"{type(value).__name__}"
+        )
+    check_unmasked(value)
+    return wrap(value)
 
 
 def binary(primitive: Any, *, floats: bool = False) -> Callable[[Any, Any], Any]:
@@ -151,6 +163,7 @@ def as_operand(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (np.ndarray, Tracer)):
+        check_unmasked(value)
         return lower(value)
     return NotImplemented
 

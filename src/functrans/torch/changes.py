@@ -20,12 +20,13 @@ _KEPT = 1000  # so many times are kept for each memory; of older changes only th
 
 
 class _Changes:
-    __slots__ = ("earlier", "memory", "times")
+    __slots__ = ("earlier", "memory", "times", "writer")
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory
         self.earlier = 0
         self.times: list[int] = []
+        self.writer: Any = None  # a weak reference to the record of the last change, if it has one
 
     def before(self, key: int) -> int:
         return self.earlier + bisect_left(self.times, key)
@@ -59,6 +60,17 @@ def note_change(array: np.ndarray[Any, Any]) -> None:
         _arrays[address] = changes
     LAST.change = next_key()
     _add(changes)
+
+
+def note_writer(array: np.ndarray[Any, Any], record: Any) -> None:
+    """The last change of an array was recorded."""
+    _arrays[id(owner(array))].writer = weakref.ref(record)
+
+
+def writer(value: Any) -> Any:
+    """The record of the last change of an array that owns its memory; None if it has none."""
+    changes = _arrays.get(id(value))
+    return changes.writer() if changes is not None and changes.writer is not None else None
 
 
 def _references(tensor: Any) -> int:

@@ -11,7 +11,7 @@ from functrans.core.dispatch import Tracer
 from functrans.torch import dtypes
 from functrans.torch.errors import TensorError, TensorTypeError, TensorValueError
 from functrans.torch.registry import export
-from functrans.torch.tensor import Tensor, cast, check_device, lower, make
+from functrans.torch.tensor import Tensor, cast, check_device, check_unmasked, lower, make
 
 
 def finished(value: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -31,6 +31,7 @@ def _check_nested(data: Any, depth: int = 0) -> tuple[int, ...]:
     if isinstance(data, Tensor):
         return tuple(data.shape)
     if isinstance(data, np.ndarray):
+        check_unmasked(data)
         return data.shape  # type: ignore[no-any-return]
     if not isinstance(data, (list, tuple)):
         return ()
@@ -58,6 +59,7 @@ def _plain(data: Any) -> Any:
 
 def array_of(data: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
     """Data of any kind as a new array, floats in the default dtype."""
+    check_unmasked(data)
     if isinstance(data, (list, tuple, range)):
         data = list(data) if isinstance(data, range) else data
         _check_nested(data)
@@ -156,8 +158,9 @@ def from_numpy(ndarray: Any) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TensorTypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    check_unmasked(ndarray)
     dtypes.of_numpy(ndarray.dtype)
-    return make(ndarray)
+    return make(np.asarray(ndarray))  # not of a subclass, such as np.matrix
 
 
 def lengths(size: tuple[Any, ...], name: str = "zeros") -> tuple[int, ...]:

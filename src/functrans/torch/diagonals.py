@@ -8,7 +8,7 @@ import numpy as np
 
 from functrans.core.shapes import shape_of
 from functrans.ops import indexing
-from functrans.torch.errors import TensorError
+from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.registry import composed, export, lift
 from functrans.torch.shaping import linked_view, refuse_overlap
 from functrans.torch.tensor import Tensor, check_dim, lower, named, wrap
@@ -144,6 +144,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     torch.Size([2, 1])
     """
     parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    for k, part in enumerate(parts):
+        if not isinstance(part, Tensor):
+            raise TensorTypeError(f"expected Tensor as element {k}, but got {type(part).__name__}")
     grids = _meshgrid(*map(lift, parts), indexing=indexing)
     return tuple(named(lower(each), "ExpandBackward0") for each in grids)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,7 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
             source = make(np.array(self.value)[()], self.record)
         return overwrite(self, function(source, *args, **options))
 
+    method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return method
 
 

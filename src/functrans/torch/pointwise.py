@@ -461,10 +461,13 @@ def clamped(x: Any, low: Any, high: Any) -> Any:
     """x between two bounds, where they are given."""
     # The derivative is 1 on the border, where np.clip has 0.
     dtype = dtype_of(x).type
+    # A bound that is nan makes everything nan, as in PyTorch.
     if low is not None:
-        x = np.where(x < low, low if hasattr(low, "dtype") else dtype(low), x)
+        x = np.where((x < low) | (low != low), low if hasattr(low, "dtype") else dtype(low), x)
     if high is not None:
-        x = np.where(x > high, high if hasattr(high, "dtype") else dtype(high), x)
+        x = np.where(
+            (x > high) | (high != high), high if hasattr(high, "dtype") else dtype(high), x
+        )
     return x
 
 

@@ -460,7 +460,10 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
     >>> torch.diff(torch.tensor([1.0, 4.0, 9.0]))
     tensor([3., 5.])
     """
-    return wrap(np.diff(input.lift(), n, check_dim(dim, input.value.ndim)))
+    axis = check_dim(dim, input.value.ndim)
+    if input.value.ndim and n > input.value.shape[axis]:
+        n = input.value.shape[axis]  # after so many times nothing is left
+    return wrap(np.diff(input.lift(), n, axis))
 
 
 # Sorting and searching.

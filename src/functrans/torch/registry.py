@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
-from functrans.torch.tensor import Tensor, lower, named
+from functrans.torch import dtypes
+from functrans.torch.tensor import Tensor, cast, lower, named
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -22,7 +22,6 @@ def export(
     """Make a function known under these names, or under its own."""
 
     def decorate(each: _Function) -> _Function:
-        each = _with_numpy_names(each)
         for name in names or (each.__name__,):
             if function:
                 FUNCTIONS[name] = each
@@ -31,25 +30,6 @@ def export(
         return each
 
     return decorate
-
-
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
-
-
-def _with_numpy_names(function: _Function) -> _Function:
-    """A function of `dim` that also knows it by the name `axis`, and likewise `keepdim`."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None or "dim" not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
-        return function
-
-    @functools.wraps(function)
-    def wrapper(*args: Any, **options: Any) -> Any:
-        for theirs, name in _NUMPY_NAMES.items() if options else ():
-            if theirs in options:
-                options[name] = options.pop(theirs)
-        return function(*args, **options)
-
-    return cast(_Function, wrapper)
 
 
 def attach(**members: Any) -> None:
@@ -71,6 +51,9 @@ def composed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 result = lower(
                     function(*map(lift, args), **{k: lift(v) for k, v in kwargs.items()})
                 )
+            tensors = [each for each in args if isinstance(each, Tensor)]
+            if any(each.dtype.category < 2 for each in tensors):
+                result = _narrowed(result, tensors)
             for each in result if isinstance(result, (tuple, list)) else (result,):
                 named(each, name, args)
             return result
@@ -78,6 +61,19 @@ def composed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return wrapper
 
     return decorate
+
+
+def _narrowed(result: Any, tensors: list[Tensor]) -> Any:
+    """A result in the precision that PyTorch has for integers: NumPy's is double."""
+    if isinstance(result, (tuple, list)):
+        return type(result)(_narrowed(each, tensors) for each in result)
+    if not isinstance(result, Tensor) or result.value.dtype not in (np.float64, np.complex128):
+        return result
+    joint = dtypes.of_numpy(dtypes.joint_dtype([each.value for each in tensors], []))
+    joint = joint if joint.category > 1 else dtypes.get_default_dtype()
+    if result.dtype.category == 3:
+        joint = dtypes.promote_types(joint, dtypes.complex64)
+    return cast(result, joint.numpy)
 
 
 def lift(value: Any) -> Any:

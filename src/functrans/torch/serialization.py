@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,15 @@ def _read(node: Any, arrays: Any) -> Any:
     return node["value"]
 
 
+def _check_file(f: Any, method: str) -> None:
+    """A number would be taken for a file that is open already, such as standard output."""
+    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, method):
+        raise TensorTypeError(
+            f"expected 'f' to be a string, a path, or a file with a method {method!r}, not "
+            f"{type(f).__name__}"
+        )
+
+
 @export(method=False)
 def save(obj: Any, f: Any) -> None:
     """Write a state dict, or other containers of tensors, to a file as npz.
@@ -71,6 +81,7 @@ def save(obj: Any, f: Any) -> None:
     >>> torch.load(file)
     {'x': tensor([1., 1.])}
     """
+    _check_file(f, "write")
     arrays: dict[str, Any] = {}
     structure = json.dumps(_written(obj, arrays))
     arrays[_STRUCTURE] = np.frombuffer(structure.encode(), np.uint8)
@@ -95,6 +106,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, **optio
     >>> torch.load(file)
     [1, 2]
     """
+    _check_file(f, "read")
     with np.load(f, allow_pickle=False) as arrays:
         if _STRUCTURE not in arrays:
             raise TensorValueError("torch.load: this file was not written by functrans' torch.save")

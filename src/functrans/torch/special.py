@@ -108,7 +108,7 @@ def log_ndtr(x: Any) -> Any:
 
 
 @composed("XlogyBackward0")
-def xlogy(x: Any, y: Any) -> Any:
+def xlogy(input: Any, other: Any) -> Any:
     """x log y, and 0 where x is 0.
 
     Examples
@@ -117,7 +117,9 @@ def xlogy(x: Any, y: Any) -> Any:
     >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 1.0]))
     tensor([0., 0.])
     """
-    return x * np.log(np.where(x == 0, 1, y)) + 0 * y
+    if not hasattr(other, "dtype") and input.dtype.kind == "f":
+        other = input.dtype.type(other)
+    return input * np.log(np.where(input == 0, 1, other)) + 0 * other
 
 
 @composed("SincBackward0")

@@ -130,7 +130,7 @@ def cov(x: Any, *, correction: int = 1) -> Any:
     >>> torch.cov(torch.tensor([1.0, 3.0]))
     tensor(2.)
     """
-    return np.cov(x, ddof=correction).astype(x.dtype)
+    return np.cov(x, ddof=correction).astype(np.result_type(x.dtype, np.float32))
 
 
 @export("corrcoef")
@@ -144,7 +144,7 @@ def corrcoef(x: Any) -> Any:
     >>> torch.corrcoef(torch.tensor([[1.0, 2.0], [2.0, 4.0]])).shape
     torch.Size([2, 2])
     """
-    return np.corrcoef(x).astype(x.dtype)
+    return np.corrcoef(x).astype(np.result_type(x.dtype, np.float32))
 
 
 @export("trapezoid", "trapz", method=False)

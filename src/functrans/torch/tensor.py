@@ -103,6 +103,7 @@ class Tensor(Described):
     def __init__(self, *data: Any) -> None:
         if len(data) == 1 and not isinstance(data[0], int):
             given = data[0]
+            check_unmasked(given)
             plain = given.value if isinstance(given, Tensor) else np.asarray(given)
             self.value = np.array(plain, dtypes.default.numpy)
         else:
@@ -434,6 +435,15 @@ def lower(value: Any) -> Any:
     if value is None or isinstance(value, Tensor):
         return value
     return make(*lowered(value))
+
+
+def check_unmasked(data: Any) -> None:
+    """A tensor has no mask, and must not show what is hidden by one."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise TensorTypeError(
+            "a masked array cannot become a tensor, which has no mask. Pass x.filled(...) with a number "
+            "for the masked entries, or x.compressed() without them."
+        )
 
 
 wrap: Callable[[Any], Tensor] = lower  # for one result

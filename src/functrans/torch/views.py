@@ -76,12 +76,17 @@ def written(tensor: Any, record: Any) -> Any:
     if not MODE.inference:
         changes.note_change(tensor.value)
     if record is not None:
-        _follow(tensor, record)
+        last = _follow(tensor, record)
+        if last is not None and not MODE.inference:
+            changes.note_writer(tensor.value, last)
     return tensor
 
 
-def _follow(tensor: Any, record: Any) -> None:
-    """Give a tensor a new record, then its bases, and each time all that are views of it."""
+def _follow(tensor: Any, record: Any) -> Any:
+    """Give a tensor a new record, then its bases, and each time all that are views of it.
+
+    Returns the record of the last of the bases, which has the memory.
+    """
     tensor.record = record
     _refresh(tensor)
     while tensor.origin is not None:
@@ -92,6 +97,7 @@ def _follow(tensor: Any, record: Any) -> None:
         tensor = origin.base
         tensor.record = base_record
         _refresh(tensor)
+    return tensor.record
 
 
 def _refresh(base: Any) -> None:

@@ -7,6 +7,7 @@ import traceback
 import warnings
 from typing import Any
 
+from functrans.core.errors import user_depth
 from functrans.torch.autograd.engine import Anomaly
 from functrans.torch.tape import MODE, Record
 
@@ -58,7 +59,7 @@ class detect_anomaly(set_detect_anomaly):
         warnings.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only "
             "be enabled for debugging.",
-            stacklevel=2,
+            stacklevel=user_depth(),
         )
         super().__init__(False)
         self.check_nan = check_nan

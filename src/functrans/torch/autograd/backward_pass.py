@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer
+from functrans.core.errors import user_depth
 from functrans.torch.autograd import engine
 from functrans.torch.autograd.nodes import Handle, add_hook, hooks_of, new_table
 from functrans.torch.errors import TensorError, TensorTypeError, TensorValueError
@@ -95,7 +96,7 @@ def backward(
             "autograd.grad when creating the graph to avoid this. If you have to use this function, "
             "make sure to reset the .grad fields of your parameters to None after use to break the "
             "cycle and avoid the leak.",
-            stacklevel=3,
+            stacklevel=user_depth(),
         )
     targets: Any = None
     if inputs is not None:
@@ -260,7 +261,7 @@ def _get_grad(self: Tensor) -> Any:
             "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
             "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor "
             "instead.",
-            stacklevel=2,
+            stacklevel=user_depth(),
         )
     return self._grad
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.errors import user_depth
 from functrans.core.progress import progress_bar
 from functrans.torch.autograd.backward_pass import grad
 from functrans.torch.autograd.modes import enable_grad, no_grad
@@ -124,7 +125,7 @@ def gradcheck(
                 f"Input #{k} requires gradient and is not a double precision floating point or "
                 "complex. This check will likely fail if all the inputs are not of double precision "
                 "floating point or complex.",
-                stacklevel=2,
+                stacklevel=user_depth(),
             )
     with enable_grad():
         outputs = _parts(_outputs(func, given))

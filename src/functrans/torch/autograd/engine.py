@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate, settled
+from functrans.core.errors import user_depth
 from functrans.core.shapes import dtype_of, fit
 from functrans.interpreters.tape import Share, sweep
 from functrans.torch import changes, dtypes
@@ -172,6 +173,8 @@ def _version_error(record: Any, value: Any) -> RuntimeError:
     kind = dtypes.of_numpy(value.dtype).legacy
     sizes = ", ".join(map(str, value.shape))
     source = _maker(record, value)
+    if source is not record:  # an argument, which is now the result of what changed it
+        source = changes.writer(value) or source
     made = f", which is output 0 of {_bare_name(source)}," if source is not None else ""
     if Anomaly.enabled:
         _show_forward(record)
@@ -192,7 +195,8 @@ def _version_error(record: Any, value: Any) -> RuntimeError:
 
 
 def _bare_name(record: Any) -> str:
-    return name_of(record).partition("Backward")[0]
+    name = name_of(record).partition("Backward")[0]
+    return f"torch::autograd::{name}" if name == "CopySlices" else name
 
 
 def _maker(record: Any, value: Any) -> Any:
@@ -333,4 +337,4 @@ def _show_forward(record: Any) -> None:
             f"Error detected in {name}. Traceback of forward call that caused the error:\n"
             + "".join(trace)
         )
-    warnings.warn(text, stacklevel=2)
+    warnings.warn(text, stacklevel=user_depth())

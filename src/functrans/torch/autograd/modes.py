@@ -15,6 +15,10 @@ def _now() -> tuple[bool, bool, int]:
     return MODE.enabled, MODE.inference, MODE.silenced
 
 
+def _put_back(before: tuple[bool, bool, int]) -> None:
+    MODE.enabled, MODE.inference, MODE.silenced = before
+
+
 def _silence_running() -> None:
     """The mode holds for transforms that are running by now, and not for those that begin inside."""
     running = running_interpreters()
@@ -34,13 +38,24 @@ class _Switch:
         """A fresh one, for each call of a decorated function."""
         return type(self)()
 
+    def _mode_before(self) -> tuple[bool, bool, int]:
+        return _now()
+
     def __enter__(self) -> None:
-        self._before.append(_now())
-        self._set()
-        _silence_running()
+        before = self._mode_before()
+        self._before.append(before)
+        try:
+            self._set()
+            _silence_running()
+        except BaseException:  # such as Ctrl-C, after which nobody leaves
+            self._before.pop()
+            _put_back(before)
+            raise
 
     def __exit__(self, *exc_info: Any) -> None:
-        MODE.enabled, MODE.inference, MODE.silenced = self._before.pop()
+        # In this order, with no call before the mode is what it was: Ctrl-C comes after calls.
+        MODE.enabled, MODE.inference, MODE.silenced = self._before[-1]
+        self._before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isgeneratorfunction(function):
@@ -144,15 +159,14 @@ class set_grad_enabled(_Switch):
         return type(self)(self.mode)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        MODE.enabled, MODE.inference, MODE.silenced = self._first
+        _put_back(self._first)
         return super().__call__(function)
 
-    def __enter__(self) -> None:
-        # What was before it was made; on a second entry, what is now.
-        self._before.append(self._first or _now())
+    def _mode_before(self) -> tuple[bool, bool, int]:
+        """What was before it was made; on a second entry, what is now."""
+        before: tuple[bool, bool, int] = self._first or _now()
         self._first = None
-        self._set()
-        _silence_running()
+        return before
 
     def _set(self) -> None:
         MODE.enabled = self.mode

@@ -213,7 +213,7 @@ class profile:
         >>> with torch.autograd.profiler.profile() as prof:
         ...     _ = torch.ones(2, requires_grad=True).exp()
         >>> [event.key for event in prof.key_averages()]
-        ['aten::requires_grad', 'aten::function', 'aten::exp']
+        ['aten::requires_grad', 'aten::ones', 'aten::exp']
         """
         return EventList(self._averages.values())
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer
+from functrans.core.errors import user_depth
 from functrans.core.shapes import dtype_of
 from functrans.torch.amp.state import in_full_precision
 from functrans.torch.errors import TensorError, TensorIndexError, TensorValueError
@@ -50,7 +51,7 @@ def _check_shapes(input: Tensor, target: Tensor) -> None:
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}). This will likely lead to incorrect results due to broadcasting. Please "
             "ensure they have the same size.",
-            stacklevel=3,
+            stacklevel=user_depth(),
         )
 
 

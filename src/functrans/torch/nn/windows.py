@@ -10,7 +10,7 @@ import numpy as np
 
 from functrans.ops import indexing
 from functrans.torch.amp.state import in_low_precision
-from functrans.torch.errors import TensorError
+from functrans.torch.errors import TensorError, TensorValueError
 from functrans.torch.registry import composed
 from functrans.torch.tensor import Tensor, named
 
@@ -358,6 +358,8 @@ def _adaptive(name: str, count: int, largest: bool) -> Any:
             axis = out.value.ndim - count + place
             total = out.shape[axis]
             parts = total if size is None else size
+            if parts >= 2**63:
+                raise TensorValueError(f"{name}(): an output size of {parts} is too large")
             cuts = [(total * k // parts, -(-total * (k + 1) // parts)) for k in range(parts)]
             pieces = [out.narrow(axis, a, b - a) for a, b in cuts]
             out = cat(

@@ -297,6 +297,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
+        for name, value in {"T_0": T_0, "T_mult": T_mult}.items():
+            if value < 1 or not isinstance(value, int):
+                raise TensorValueError(f"Expected positive integer {name}, but got {value}")
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         super().__init__(optimizer, last_epoch)
 

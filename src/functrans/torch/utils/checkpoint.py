@@ -134,8 +134,8 @@ def checkpoint_sequential(
 
         return run
 
-    for k in range(segments):
-        part = modules[k * size : (k + 1) * size if k + 1 < segments else None]
-        if part:
-            input = checkpoint(segment(part), input, use_reentrant=use_reentrant, **options)
+    starts = range(0, len(modules), size)[:segments]
+    for k, start in enumerate(starts, 1):
+        part = modules[start : start + size if k < segments else None]
+        input = checkpoint(segment(part), input, use_reentrant=use_reentrant, **options)
     return input

@@ -8,6 +8,7 @@ from typing import Any
 from functrans.torch.errors import OptionAssertionError, TensorValueError
 from functrans.torch.nn import functional as F
 from functrans.torch.nn import init
+from functrans.torch.nn.functional import linear
 from functrans.torch.nn.modules.module import Module
 from functrans.torch.nn.parameter import Parameter, empty_parameter
 from functrans.torch.random import randn
@@ -132,7 +133,7 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         own = self._parameters  # without the search for a name
-        return F.linear(input, own["weight"], own["bias"])
+        return linear(input, own["weight"], own["bias"])
 
     def extra_repr(self) -> str:
         bias = self.bias is not None

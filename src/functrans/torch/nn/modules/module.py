@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 from functrans.torch import dtypes
 from functrans.torch.autograd.modes import no_grad
 from functrans.torch.autograd.nodes import new_table
+from functrans.torch.boundary import explained
 from functrans.torch.conversions import conversion
 from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.nn.modules.hooks import BackwardWatcher, Hooked, WithKwargs
@@ -63,7 +64,13 @@ class Module(Hooked):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
-            return self.forward(*args, **kwargs)
+            try:
+                return self.forward(*args, **kwargs)
+            except Exception as error:
+                better = explained(error, type(self).__name__, args, kwargs)
+                if better is error:
+                    raise
+                raise better from error
         for hook in list(self._forward_pre_hooks.values()):
             if isinstance(hook, WithKwargs):
                 changed = hook.hook(self, args, kwargs)
