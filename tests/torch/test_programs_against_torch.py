@@ -32,6 +32,20 @@ F = torch.nn.functional
 (F.celu(x), F.softshrink(x), F.threshold(x, 1.5, 0.0), F.tanhshrink(x), F.pairwise_distance(m, m + 1))
 (F.max_pool1d(m, 2), F.cross_entropy(m, torch.tensor([0, 1]), label_smoothing=0.1))
 """,
+    "True and False as indices": """
+x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+(x[True], x[False], x[True, 0], x[:, True], torch.tensor(5.0)[True], torch.tensor(5.0)[True, 0])
+y, z = x * 2, torch.tensor(3.0, requires_grad=True)
+y[True, 0] = z
+(y * y).sum().backward()
+(y, x.grad, z.grad)
+""",
+    "flags that are integers": """
+x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+(x * x).sum().backward(retain_graph=1)
+torch.autograd.grad((x * x).sum(), [x], create_graph=0, allow_unused=None)
+torch.nn.functional.relu(x, inplace=0)
+""",
     "what an operation leads to": """
 def names(node):
     return [type(each).__name__ for each, _ in node.next_functions]

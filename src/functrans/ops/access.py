@@ -284,7 +284,7 @@ def without_flags(x: Any, key: Any) -> tuple[Any, Any]:
         elif entry is not None:
             axes += [slice(None)] * _axes_taken(entry)
         places.append(entry)
-    return getitem(x, tuple(axes)), tuple(places)
+    return x[tuple(axes)], tuple(places)
 
 
 def _axes_taken(entry: Any) -> int:

@@ -56,7 +56,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], frozenset[type]]] = {
     "Tensor": (_instance(Tensor), frozenset([Tensor])),
     "int": (_is_int, frozenset([int])),
     "float": (_is_number, frozenset([int, float])),
-    "bool": (_instance(bool, np.bool_), frozenset([bool])),
+    "bool": (_instance(bool, np.bool_, int), frozenset([bool])),
     "str": (_instance(str), frozenset([str])),
     "None": (lambda value: value is None, frozenset([type(None)])),
     "Callable[..., Any]": (callable, frozenset()),

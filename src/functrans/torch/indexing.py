@@ -84,10 +84,9 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
             return _basic_view(self, key)
         if self.value.ndim == 0 and not isinstance(key, (bool, np.bool_, np.ndarray, tuple)):
             raise TensorIndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python")
-        template, arrays = access.index_of(self.value, key)
-        return named(
-            lower(indexing.index(_face(self), *arrays, template=template)), "IndexBackward0"
-        )
+        face, key = access.without_flags(_face(self), key)
+        template, arrays = access.index_of(face, key)
+        return named(lower(indexing.index(face, *arrays, template=template)), "IndexBackward0")
     except IndexError as error:
         raise index_error(error, self.value.ndim) from None
 
@@ -128,7 +127,7 @@ def _basic_view(self: Tensor, key: Any) -> Tensor:
 
 
 def _setitem(self: Tensor, key: Any, value: Any) -> None:
-    key = numpy_key(key)
+    self, key = access.without_flags(self, numpy_key(key))
     if self.record is not None and len(self.record) == 1 and MODE.enabled:
         raise TensorError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
