@@ -12,32 +12,75 @@ from functrans.core.evaluate import run_equations
 from functrans.drawing.diagram import Diagram
 from functrans.drawing.kinds import kind_of
 from functrans.drawing.parts import Part, parts_of
-from functrans.drawing.picture import Drawing, scrolling
+from functrans.drawing.picture import Drawing, fold
 from functrans.drawing.texts import equation_lines, shortened, spec_text, value_text
 from functrans.graph.graph import Equation, Graph, Variable, fitting
 from functrans.graph.printing import is_written_out, variable_names
 
 _FEW = 3  # values between two boxes, which have an edge each up to here
+_MANY = 40  # inputs or outputs of a call, which have a box each up to here
+_FOLDS = 20  # closed calls whose insides come with a picture
+
+Names = dict[Variable, str]
+Values = dict[Variable, Any]
 
 
 def draw_graph(graph: Graph, collapse: Any = "auto", show_values: Any = None) -> Drawing:
     """What `Graph.draw` does."""
     values = None if show_values is None else _values(graph, show_values)
-    return Drawing(_diagram(graph, parts_of(graph, collapse), values))
+    return _drawing(graph, parts_of(graph, collapse), variable_names(graph), values, set())
 
 
 def graph_page(graph: Graph) -> str:
     """The picture of a graph and its text, for notebooks."""
-    text = (
-        "<details><summary>as text</summary>"
-        f'<pre style="line-height: 1.3">{escape(str(graph))}</pre></details>'
+    text = fold("as text", f'<pre style="line-height: 1.3">{escape(str(graph))}</pre>')
+    return f"<div>{draw_graph(graph)._repr_html_()}{text}</div>"
+
+
+def _drawing(
+    graph: Graph, parts: list[Part], names: Names, values: Values | None, drawn: set[Any]
+) -> Drawing:
+    """The picture, and those of the insides of its closed calls. Calls that are alike are drawn once."""
+    closed: list[Part] = []
+    for part in parts:
+        kind = (part.name, *(equation.primitive.name for equation in part.equations))
+        if part.name and kind not in drawn and len(closed) < _FOLDS:
+            drawn.add(kind)
+            closed.append(part)
+    inside = []
+    for part in closed:
+        inner = _inner_graph(graph, part, names)
+        drawing = _drawing(inner, parts_of(inner, "auto"), names, values, drawn)
+        inside.append((f"inside {part.name}: {len(part.equations)} operations", drawing))
+    return Drawing(_diagram(graph, parts, names, values), inside)
+
+
+def _inner_graph(graph: Graph, part: Part, names: Names) -> Graph:
+    """A part as a graph: it is given what it uses of others, and returns what others use.
+
+    Where these are very many, as the values that a backward sweep is given, they get no boxes: the
+    operations name them.
+    """
+    made = {variable for equation in part.equations for variable in equation.outputs}
+    given = [variable for variable in _uses(part.equations) if variable not in made]
+    inputs = [variable for variable in given if variable not in graph.constants]
+    constants = {v: graph.constants[v] for v in given if v in graph.constants}
+    outputs = _results(part, _uses(graph.equations) + Counter(graph.outputs))
+    inputs, outputs = (some if len(some) <= _MANY else [] for some in (inputs, outputs))
+    return Graph(
+        inputs, constants, part.equations, outputs, input_names=[names[v] for v in inputs]
     )
-    return f"<div>{scrolling(draw_graph(graph).svg)}{text}</div>"
 
 
-def _diagram(graph: Graph, parts: list[Part], values: dict[Variable, Any] | None) -> Diagram:
+def _results(part: Part, uses: Counter[Variable]) -> list[Variable]:
+    """What a part makes for others."""
+    inner = _uses(part.equations)
+    made = (variable for equation in part.equations for variable in equation.outputs)
+    return [variable for variable in made if uses[variable] > inner[variable]]
+
+
+def _diagram(graph: Graph, parts: list[Part], names: Names, values: Values | None) -> Diagram:
     diagram = Diagram()
-    names = variable_names(graph)
     made_by: dict[Variable, int] = {}
     takers: dict[Variable, list[int]] = {}
 
@@ -48,8 +91,7 @@ def _diagram(graph: Graph, parts: list[Part], values: dict[Variable, Any] | None
     for part in parts:
         made = [variable for equation in part.equations for variable in equation.outputs]
         if part.name:
-            inner = _uses(part.equations)
-            results = ", ".join(names[v] for v in made if uses[v] > inner[v])
+            results = ", ".join(names[variable] for variable in _results(part, uses))
             text = shortened(f"{len(part.equations)} operations → {results}")
             box = diagram.box((part.name, text), "function")
         else:
@@ -132,7 +174,7 @@ def _connect(
                 diagram.edge(tail, head, spec_text(variable.spec), variable)
 
 
-def _values(graph: Graph, args: Any) -> dict[Variable, Any]:
+def _values(graph: Graph, args: Any) -> Values:
     """The value of every variable, when the graph is run on these arguments."""
     if not isinstance(args, Sequence):
         raise errors.OptionError(
@@ -145,7 +187,7 @@ def _values(graph: Graph, args: Any) -> dict[Variable, Any]:
             f"show_values has the structure {structure}, but the graph was traced for arguments of "
             f"structure {graph.in_tree}."
         )
-    environment: dict[Variable, Any] = dict(graph.constants)
+    environment: Values = dict(graph.constants)
     for k, (variable, leaf) in enumerate(zip(graph.inputs, leaves, strict=True)):
         environment[variable] = fitting(leaf, variable.spec, k)
     run_equations(graph.equations, environment)
