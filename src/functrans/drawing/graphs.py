@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from functrans.core import errors, tree
 from functrans.core.evaluate import run_equations
@@ -21,41 +21,48 @@ _FEW = 3  # values between two boxes, which have an edge each up to here
 _MANY = 40  # inputs or outputs of a call, which have a box each up to here
 _FOLDS = 20  # closed calls whose insides come with a picture
 
-Names = dict[Variable, str]
-Values = dict[Variable, Any]
-
 
 def draw_graph(graph: Graph, collapse: Any = "auto", show_values: Any = None) -> Drawing:
     """What `Graph.draw` does."""
     values = None if show_values is None else _values(graph, show_values)
-    return _drawing(graph, parts_of(graph, collapse), variable_names(graph), values, set())
+    uses = _uses(graph.equations) + Counter(graph.outputs)
+    whole = _Whole(variable_names(graph), values, uses, set())
+    return _drawing(graph, parts_of(graph, collapse), whole)
 
 
 def graph_page(graph: Graph) -> str:
     """The picture of a graph and its text, for notebooks."""
-    text = fold("as text", f'<pre style="line-height: 1.3">{escape(str(graph))}</pre>')
+    style = "line-height: 1.3; overflow: auto"
+    text = fold("as text", f'<pre style="{style}">{escape(str(graph))}</pre>')
     return f"<div>{draw_graph(graph)._repr_html_()}{text}</div>"
 
 
-def _drawing(
-    graph: Graph, parts: list[Part], names: Names, values: Values | None, drawn: set[Any]
-) -> Drawing:
+class _Whole(NamedTuple):
+    """What the picture of a graph and those of its parts have in common."""
+
+    names: dict[Variable, str]
+    values: dict[Variable, Any] | None
+    uses: Counter[Variable]
+    drawn: set[tuple[str, ...]]  # the kinds of calls whose insides have a picture
+
+
+def _drawing(graph: Graph, parts: list[Part], whole: _Whole) -> Drawing:
     """The picture, and those of the insides of its closed calls. Calls that are alike are drawn once."""
     closed: list[Part] = []
     for part in parts:
         kind = (part.name, *(equation.primitive.name for equation in part.equations))
-        if part.name and kind not in drawn and len(closed) < _FOLDS:
-            drawn.add(kind)
+        if part.name and kind not in whole.drawn and len(closed) < _FOLDS:
+            whole.drawn.add(kind)
             closed.append(part)
     inside = []
     for part in closed:
-        inner = _inner_graph(graph, part, names)
-        drawing = _drawing(inner, parts_of(inner, "auto"), names, values, drawn)
+        inner = _inner_graph(graph, part, whole)
+        drawing = _drawing(inner, parts_of(inner, "auto"), whole)
         inside.append((f"inside {part.name}: {len(part.equations)} operations", drawing))
-    return Drawing(_diagram(graph, parts, names, values), inside)
+    return Drawing(_diagram(graph, parts, whole), inside)
 
 
-def _inner_graph(graph: Graph, part: Part, names: Names) -> Graph:
+def _inner_graph(graph: Graph, part: Part, whole: _Whole) -> Graph:
     """A part as a graph: it is given what it uses of others, and returns what others use.
 
     Where these are very many, as the values that a backward sweep is given, they get no boxes: the
@@ -65,11 +72,10 @@ def _inner_graph(graph: Graph, part: Part, names: Names) -> Graph:
     given = [variable for variable in _uses(part.equations) if variable not in made]
     inputs = [variable for variable in given if variable not in graph.constants]
     constants = {v: graph.constants[v] for v in given if v in graph.constants}
-    outputs = _results(part, _uses(graph.equations) + Counter(graph.outputs))
+    outputs = _results(part, whole.uses)
     inputs, outputs = (some if len(some) <= _MANY else [] for some in (inputs, outputs))
-    return Graph(
-        inputs, constants, part.equations, outputs, input_names=[names[v] for v in inputs]
-    )
+    names = [whole.names[variable] for variable in inputs]
+    return Graph(inputs, constants, part.equations, outputs, input_names=names)
 
 
 def _results(part: Part, uses: Counter[Variable]) -> list[Variable]:
@@ -79,15 +85,15 @@ def _results(part: Part, uses: Counter[Variable]) -> list[Variable]:
     return [variable for variable in made if uses[variable] > inner[variable]]
 
 
-def _diagram(graph: Graph, parts: list[Part], names: Names, values: Values | None) -> Diagram:
+def _diagram(graph: Graph, parts: list[Part], whole: _Whole) -> Diagram:
     diagram = Diagram()
+    names, values, uses, _ = whole
     made_by: dict[Variable, int] = {}
     takers: dict[Variable, list[int]] = {}
 
     def shown(variable: Variable) -> tuple[str, ...]:
         return () if values is None else (f"= {value_text(values[variable])}",)
 
-    uses = _uses(graph.equations) + Counter(graph.outputs)
     for part in parts:
         made = [variable for equation in part.equations for variable in equation.outputs]
         if part.name:
@@ -174,7 +180,7 @@ def _connect(
                 diagram.edge(tail, head, spec_text(variable.spec), variable)
 
 
-def _values(graph: Graph, args: Any) -> Values:
+def _values(graph: Graph, args: Any) -> dict[Variable, Any]:
     """The value of every variable, when the graph is run on these arguments."""
     if not isinstance(args, Sequence):
         raise errors.OptionError(
@@ -187,7 +193,7 @@ def _values(graph: Graph, args: Any) -> Values:
             f"show_values has the structure {structure}, but the graph was traced for arguments of "
             f"structure {graph.in_tree}."
         )
-    environment: Values = dict(graph.constants)
+    environment: dict[Variable, Any] = dict(graph.constants)
     for k, (variable, leaf) in enumerate(zip(graph.inputs, leaves, strict=True)):
         environment[variable] = fitting(leaf, variable.spec, k)
     run_equations(graph.equations, environment)

@@ -52,7 +52,9 @@ class Drawing:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to a file, whose suffix says how: .svg, .html or .dot."""
-        write_by_suffix(path, {".svg": self.svg, ".html": page(self.svg + self._folds), ".dot": self.dot})
+        write_by_suffix(
+            path, {".svg": self.svg, ".html": page(self.svg + self._folds), ".dot": self.dot}
+        )
 
     def _repr_svg_(self) -> str:
         return self.svg
