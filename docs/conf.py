@@ -40,6 +40,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # np.float64, and not <class 'numpy.float64'>
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
 toc_object_entries_show_parents = "hide"

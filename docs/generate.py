@@ -73,7 +73,7 @@ def entry(module_name, name, member):
     """What autodoc is told about one name."""
     if inspect.isclass(member):
         kind = "exception" if issubclass(member, BaseException) else "class"
-        members = "" if kind == "exception" else "   :members:\n"
+        members = "" if kind == "exception" else "   :members:\n   :inherited-members: tuple\n"
         return f".. auto{kind}:: {module_name}.{name}\n{members}"
     return f".. autofunction:: {module_name}.{name}\n"
 
@@ -144,6 +144,8 @@ def read(app, docname, source):
     # Here the notebooks are one folder nearer than in the repository.
     source[0] = source[0].replace("](../notebooks/", "](notebooks/")
     source[0] = source[0].replace("](../../notebooks/", "](../notebooks/")
+    # A link that is called like a file there is called like its page here.
+    source[0] = re.sub(r"\[([\w-]+\.md)\]\(\1((?:#[\w-]+)?)\)", r"[](\1\2)", source[0])
     if docname == "reference":
         in_order = "".join(f"api/{name}\n" for name in api_pages())
         source[0] = with_links(source[0]).replace("api/*\n", in_order)

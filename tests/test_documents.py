@@ -1,5 +1,6 @@
 """The examples in the documents run and print what they show."""
 
+import doctest
 import re
 import subprocess
 import sys
@@ -71,3 +72,19 @@ def test_links_between_documents_lead_somewhere(path):
             target = (path.parent / name).resolve()
             assert target.exists(), link
             assert not anchor or anchor in anchors(target), link
+
+
+def test_the_stored_pictures_are_those_that_the_code_beside_them_draws():
+    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("tqdm")
+    text = examples((DOCS / "pictures.md").read_text(encoding="utf-8"))
+    session = doctest.DocTestParser().get_doctest(text, {}, "pictures", None, 0)
+    doctest.DocTestRunner().run(session, out=lambda text: None, clear_globs=False)
+    names = session.globs
+    for name, picture in (
+        ("loss", names["drawing"]),
+        ("layers", names["closed"]),
+        ("steps", names["steps"][-1]),
+    ):
+        stored = (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+        assert stored == picture.svg + "\n"

@@ -405,6 +405,47 @@ def test_files_and_notebooks(tmp_path):
     assert drawing.svg in text and "a: float64[3] = sin(" in text
 
 
+def test_pages_open_closed_calls():
+    graph = make_graph(grad(net))(weights(150), X)
+    drawing = graph.draw()
+    titles = [title for title, _ in drawing.inside]
+    assert titles == ["inside layer: 3 operations", "inside backward sweep: 901 operations"]
+    one_layer, sweep = [inner for _, inner in drawing.inside]
+    # The first of 150 calls that are alike, with the names that the graph's text has.
+    assert names_of(one_layer)[:3] == [
+        "a = matmul(params_0_0, x)",
+        "b = add(a, params_0_1)",
+        "c = tanh(b)",
+    ]
+    assert kinds_of(one_layer).count("input") == 3 and kinds_of(one_layer).count("output") == 1
+    # The sweep is given hundreds of values, which have no boxes, and is closed in turn.
+    assert len(sweep.diagram.boxes) <= 200 and sweep.inside
+    page = graph._repr_html_()
+    for _, inner in [*drawing.inside, *sweep.inside]:
+        check_geometry(inner)
+        assert inner.svg in page
+    assert not make_graph(net)(weights(2), X).draw().inside
+
+
+def test_values_in_closed_calls():
+    drawing = make_graph(net)(weights(1), X).draw(collapse="layer", show_values=(weights(1), X))
+    ((_, inner),) = drawing.inside
+    assert all(box.lines[-1].startswith("= ") for box in inner.diagram.boxes)
+
+
+@needs_browser
+def test_in_a_browser_a_click_opens_a_call(tmp_path):
+    page = make_graph(grad(net))(weights(150), X)._repr_html_()
+    script = """
+      const seen = () => [...document.querySelectorAll("svg")].filter((s) => s.checkVisibility()).length;
+      const before = seen();
+      document.querySelector("summary").click();
+      return [document.querySelector("summary").textContent, before, seen()];
+    """
+    found = run_in_page(f"<!DOCTYPE html><body>{page}</body>", script, tmp_path)
+    assert found == ["inside layer: 3 operations", 1, 2]
+
+
 @needs_browser
 def test_in_a_browser_texts_stay_in_their_boxes(tmp_path):
     """The widths that the layout assumes hold for a real font."""

@@ -1,4 +1,4 @@
-"""Every error a user can meet; see `functrans.core.errors`."""
+"""Every error and warning that a user can meet. docs/gotchas.md has their messages, with what to do."""
 
 from functrans.compiler.warning import PerformanceHint, RetraceWarning
 from functrans.core.errors import (

@@ -78,19 +78,11 @@ def sparsity(jacobian: Any, ax: Any = None) -> Any:
     '8 of 20 entries are not zero (40%)'
     """
     entries = _as_matrix(jacobian, "sparsity") != 0
-    rows, columns = entries.shape
-    ax = _axes(ax, *_figure_size(rows, columns))
+    ax = _axes(ax, *_figure_size(*entries.shape))
     from matplotlib.colors import ListedColormap
 
-    ax.imshow(
-        entries,
-        cmap=ListedColormap(["#f3f5f7", _COLORS[0]]),
-        vmin=0,
-        vmax=1,
-        interpolation="nearest",
-        aspect="equal" if _is_squarish(rows, columns) else "auto",
-    )
-    _cells(ax, rows, columns, "output", "input")
+    colors = ListedColormap(["#f3f5f7", _COLORS[0]])
+    _show_cells(ax, entries, "output", "input", cmap=colors, vmin=0, vmax=1)
     count = int(entries.sum())
     ax.set_title(f"{count} of {entries.size} entries are not zero ({count / entries.size:.0%})")
     return ax
@@ -125,19 +117,11 @@ def matrix(hessian: Any, ax: Any = None) -> Any:
             "np.imag or np.abs of them."
         )
     entries = entries.astype(float)
-    rows, columns = entries.shape
-    ax = _axes(ax, _figure_size(rows, columns)[0] + 0.8, _figure_size(rows, columns)[1])
+    width, height = _figure_size(*entries.shape)
+    ax = _axes(ax, width + 0.8, height)
     finite = np.abs(entries[np.isfinite(entries)])
     largest = float(finite.max(initial=0.0)) or 1.0
-    image = ax.imshow(
-        entries,
-        cmap="RdBu_r",
-        vmin=-largest,
-        vmax=largest,
-        interpolation="nearest",
-        aspect="equal" if _is_squarish(rows, columns) else "auto",
-    )
-    _cells(ax, rows, columns, "row", "column")
+    image = _show_cells(ax, entries, "row", "column", cmap="RdBu_r", vmin=-largest, vmax=largest)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.85, pad=0.03)
     bar.outline.set_visible(False)
     if entries.size <= 36:
@@ -149,10 +133,6 @@ def matrix(hessian: Any, ax: Any = None) -> Any:
     return ax
 
 
-def _is_squarish(rows: int, columns: int) -> bool:
-    return max(rows, columns) <= 6 * min(rows, columns)
-
-
 def _figure_size(rows: int, columns: int) -> tuple[float, float]:
     """Inches, in the proportions of the matrix where they are not extreme."""
     longest = max(rows, columns)
@@ -160,10 +140,16 @@ def _figure_size(rows: int, columns: int) -> tuple[float, float]:
     return max(width, 2.6) + 0.6, max(height, 1.6) + 0.7
 
 
-def _cells(ax: Any, rows: int, columns: int, row_name: str, column_name: str) -> None:
-    """Names of the axes, and lines between the entries where they are few enough to be seen."""
+def _show_cells(
+    ax: Any, entries: np.ndarray[Any, Any], row_name: str, column_name: str, **colors: Any
+) -> Any:
+    """A matrix in colors, with lines between the entries where they are few enough to be seen."""
     from matplotlib.ticker import MaxNLocator
 
+    rows, columns = entries.shape
+    squarish = max(rows, columns) <= 6 * min(rows, columns)
+    aspect = "equal" if squarish else "auto"
+    image = ax.imshow(entries, interpolation="nearest", aspect=aspect, **colors)
     ax.set_xlabel(column_name)
     ax.set_ylabel(row_name)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
@@ -176,6 +162,7 @@ def _cells(ax: Any, rows: int, columns: int, row_name: str, column_name: str) ->
         ax.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
         ax.grid(which="minor", color="white", linewidth=1.5)
         ax.tick_params(which="minor", length=0)
+    return image
 
 
 def growth(ns: Sequence[float], series: Mapping[str, Sequence[float]], ax: Any = None) -> Any:

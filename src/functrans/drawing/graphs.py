@@ -5,51 +5,99 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from functrans.core import errors, tree
 from functrans.core.evaluate import run_equations
 from functrans.drawing.diagram import Diagram
 from functrans.drawing.kinds import kind_of
 from functrans.drawing.parts import Part, parts_of
-from functrans.drawing.picture import Drawing, scrolling
+from functrans.drawing.picture import Drawing, fold
 from functrans.drawing.texts import equation_lines, shortened, spec_text, value_text
 from functrans.graph.graph import Equation, Graph, Variable, fitting
 from functrans.graph.printing import is_written_out, variable_names
 
 _FEW = 3  # values between two boxes, which have an edge each up to here
+_MANY = 40  # inputs or outputs of a call, which have a box each up to here
+_FOLDS = 20  # closed calls whose insides come with a picture
 
 
 def draw_graph(graph: Graph, collapse: Any = "auto", show_values: Any = None) -> Drawing:
     """What `Graph.draw` does."""
     values = None if show_values is None else _values(graph, show_values)
-    return Drawing(_diagram(graph, parts_of(graph, collapse), values))
+    uses = _uses(graph.equations) + Counter(graph.outputs)
+    whole = _Whole(variable_names(graph), values, uses, set())
+    return _drawing(graph, parts_of(graph, collapse), whole)
 
 
 def graph_page(graph: Graph) -> str:
     """The picture of a graph and its text, for notebooks."""
-    text = (
-        "<details><summary>as text</summary>"
-        f'<pre style="line-height: 1.3">{escape(str(graph))}</pre></details>'
-    )
-    return f"<div>{scrolling(draw_graph(graph).svg)}{text}</div>"
+    style = "line-height: 1.3; overflow: auto"
+    text = fold("as text", f'<pre style="{style}">{escape(str(graph))}</pre>')
+    return f"<div>{draw_graph(graph)._repr_html_()}{text}</div>"
 
 
-def _diagram(graph: Graph, parts: list[Part], values: dict[Variable, Any] | None) -> Diagram:
+class _Whole(NamedTuple):
+    """What the picture of a graph and those of its parts have in common."""
+
+    names: dict[Variable, str]
+    values: dict[Variable, Any] | None
+    uses: Counter[Variable]
+    drawn: set[tuple[str, ...]]  # the kinds of calls whose insides have a picture
+
+
+def _drawing(graph: Graph, parts: list[Part], whole: _Whole) -> Drawing:
+    """The picture, and those of the insides of its closed calls. Calls that are alike are drawn once."""
+    closed: list[Part] = []
+    for part in parts:
+        kind = (part.name, *(equation.primitive.name for equation in part.equations))
+        if part.name and kind not in whole.drawn and len(closed) < _FOLDS:
+            whole.drawn.add(kind)
+            closed.append(part)
+    inside = []
+    for part in closed:
+        inner = _inner_graph(graph, part, whole)
+        drawing = _drawing(inner, parts_of(inner, "auto"), whole)
+        inside.append((f"inside {part.name}: {len(part.equations)} operations", drawing))
+    return Drawing(_diagram(graph, parts, whole), inside)
+
+
+def _inner_graph(graph: Graph, part: Part, whole: _Whole) -> Graph:
+    """A part as a graph: it is given what it uses of others, and returns what others use.
+
+    Where these are very many, as the values that a backward sweep is given, they get no boxes: the
+    operations name them.
+    """
+    made = {variable for equation in part.equations for variable in equation.outputs}
+    given = [variable for variable in _uses(part.equations) if variable not in made]
+    inputs = [variable for variable in given if variable not in graph.constants]
+    constants = {v: graph.constants[v] for v in given if v in graph.constants}
+    outputs = _results(part, whole.uses)
+    inputs, outputs = (some if len(some) <= _MANY else [] for some in (inputs, outputs))
+    names = [whole.names[variable] for variable in inputs]
+    return Graph(inputs, constants, part.equations, outputs, input_names=names)
+
+
+def _results(part: Part, uses: Counter[Variable]) -> list[Variable]:
+    """What a part makes for others."""
+    inner = _uses(part.equations)
+    made = (variable for equation in part.equations for variable in equation.outputs)
+    return [variable for variable in made if uses[variable] > inner[variable]]
+
+
+def _diagram(graph: Graph, parts: list[Part], whole: _Whole) -> Diagram:
     diagram = Diagram()
-    names = variable_names(graph)
+    names, values, uses, _ = whole
     made_by: dict[Variable, int] = {}
     takers: dict[Variable, list[int]] = {}
 
     def shown(variable: Variable) -> tuple[str, ...]:
         return () if values is None else (f"= {value_text(values[variable])}",)
 
-    uses = _uses(graph.equations) + Counter(graph.outputs)
     for part in parts:
         made = [variable for equation in part.equations for variable in equation.outputs]
         if part.name:
-            inner = _uses(part.equations)
-            results = ", ".join(names[v] for v in made if uses[v] > inner[v])
+            results = ", ".join(names[variable] for variable in _results(part, uses))
             text = shortened(f"{len(part.equations)} operations → {results}")
             box = diagram.box((part.name, text), "function")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 
@@ -15,6 +16,8 @@ from functrans.drawing.svg import lay_out, render
 class Drawing:
     """A picture of a graph. A notebook shows it; `save` writes it to a file.
 
+    inside: of boxes that stand for calls, a title and a picture of the inside, which pages open by a click.
+
     Examples
     --------
     >>> import numpy as np, functrans
@@ -25,8 +28,9 @@ class Drawing:
     True
     """
 
-    def __init__(self, diagram: Diagram) -> None:
+    def __init__(self, diagram: Diagram, inside: Sequence[tuple[str, Drawing]] = ()) -> None:
         self.diagram = diagram
+        self.inside = inside
 
     def __repr__(self) -> str:
         return f"<Drawing of {len(self.diagram.boxes)} boxes>"
@@ -48,18 +52,29 @@ class Drawing:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to a file, whose suffix says how: .svg, .html or .dot."""
-        write_by_suffix(path, {".svg": self.svg, ".html": page(self.svg), ".dot": self.dot})
+        write_by_suffix(
+            path, {".svg": self.svg, ".html": page(self.svg + self._folds), ".dot": self.dot}
+        )
 
     def _repr_svg_(self) -> str:
         return self.svg
 
+    @property
+    def _folds(self) -> str:
+        return "".join(fold(title, drawing._repr_html_()) for title, drawing in self.inside)
+
     def _repr_html_(self) -> str:
-        return scrolling(self.svg)
+        return scrolling(self.svg) + self._folds
 
 
 def scrolling(svg: str) -> str:
     """A picture as a part of a page, at its own size."""
     return f'<div style="overflow: auto; max-height: 900px; max-width: 100%">{svg}</div>'
+
+
+def fold(title: str, content: str) -> str:
+    """A part of a page that is closed until its title is clicked."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
 def page(svg: str, title: str = "graph") -> str:
