@@ -163,7 +163,7 @@ def test_what_is_no_tensor_is_refused_where_pytorch_refuses_it(path):
             lambda t: torch.sin(1.0),
             "sin(): argument 'input' (position 1) must be Tensor, not float",
         ),
-        (lambda t: t.sum(keepdim=1), "sum(): argument 'keepdim' must be bool, not int"),
+        (lambda t: t.sum(keepdim="yes"), "sum(): argument 'keepdim' must be bool, not str"),
         (
             lambda t: torch.narrow(t, 0, 0.5, 1),
             "narrow(): argument 'start' (position 3) must be int",
