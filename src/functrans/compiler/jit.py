@@ -24,7 +24,7 @@ from functrans.core.dispatch import Tracer, running_interpreters, watcher
 from functrans.core.evaluate import as_constant, run_equations
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.graph.graph import Graph, trace_names
-from functrans.transforms.arguments import check_callable, named_like
+from functrans.transforms.arguments import check_callable, named_like, several
 from functrans.transforms.staging import make_graph
 
 _STATIC_HINT = (
@@ -306,8 +306,8 @@ def jit(
     >>> jit(grad(loss), backend="numpy").trace(np.zeros(2), np.ones((3, 2)))
     <Traced: 11 equations, 7 after optimization, 7 kernels, about 39 flops and 464 bytes>
     """
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    numbers = several(static_argnums, int, "jit: static_argnums")
+    names = several(static_argnames, str, "jit: static_argnames")
     if backend not in ("auto", "numpy", "native"):
         raise errors.OptionError(
             f'jit: backend must be "auto", "native" or "numpy", not {backend!r}.'

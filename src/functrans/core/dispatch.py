@@ -10,7 +10,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from itertools import count
+from types import MethodType
 from typing import Any
+from weakref import ref
 
 from functrans.core import errors
 
@@ -29,10 +31,28 @@ _next_level = count(ALWAYS_ON + 1).__next__
 _everywhere: dict[int, bool] = {}  # the levels at work in any thread
 
 
+class _Leaving:
+    """`__exit__` of interpreters, as an object that lives exactly as long as the `with` block.
+
+    An interruption (Ctrl-C) may come just before a line of `__enter__` or `__exit__`, so neither can be
+    relied on. But Python asks for `__exit__` first of all, and lets go of it when the block has ended
+    in any way: a weak reference to it tells whether an interpreter on the stack is still running.
+    """
+
+    def __get__(self, interpreter: Any, kind: Any) -> Any:
+        leave = MethodType(_leave, interpreter)
+        interpreter.block = ref(leave)
+        return leave
+
+
+def _leave(interpreter: Any, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    interpreter.leave(error)
+
+
 class Interpreter:
     """One meaning of the primitives, at one level, for the duration of a `with` block."""
 
-    __slots__ = ("bottom", "closed", "function", "level")
+    __slots__ = ("block", "bottom", "closed", "function", "level")
 
     transform = "a transform"
     differentiates = False
@@ -41,24 +61,31 @@ class Interpreter:
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         self.function = function
         self.closed = False
+        self.block: Any = None  # see _Leaving
         # Newer is higher, in all threads: a thread may close over tracers of the one that began it.
         self.level: int = _next_level()
         # At the bottom no value of a lower level can be traced, so interpreters need not look.
         self.bottom = not _everywhere
 
+    __exit__ = _Leaving()
+
     def __enter__(self) -> Any:
+        running_interpreters().append(self)
         _everywhere[self.level] = True
-        _running.stack.append(self)
         if _running.watcher is not None:
             _running.watcher.attach(self)
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def leave(self, error: BaseException | None) -> None:
+        """What happens at the end of the block."""
         self.closed = True
-        _everywhere.pop(self.level, None)
         stack = _running.stack
-        while stack.pop() is not self:  # a generator that was abandoned may have left its own
-            pass
+        while stack:
+            last = stack[-1]  # not self, if an interruption has left others
+            _everywhere.pop(last.level, None)
+            stack.pop()
+            if last is self:
+                break
         # NumPy hides the reason why `array[i] = tracer` failed behind an error of its own.
         if error is not None and isinstance(error.__cause__, errors.AssignmentError):
             raise error.__cause__.with_traceback(error.__traceback__) from None
@@ -164,7 +191,10 @@ DETAIL: Any = Tracer.__dict__["detail"]
 
 def running_interpreters() -> list[Interpreter]:
     """The interpreters at work in this thread, outermost first."""
-    return _running.stack
+    stack = _running.stack
+    while stack and (block := stack[-1].block) is not None and block() is None:
+        stack[-1].leave(None)  # an interruption came between its block and the end of `leave`
+    return stack
 
 
 def is_anything_running() -> bool:
@@ -174,10 +204,11 @@ def is_anything_running() -> bool:
 
 def named_axis(name: Any) -> Any:
     """The running `vmap` that has this axis name."""
-    for interpreter in reversed(_running.stack):
+    stack = running_interpreters()
+    for interpreter in reversed(stack):
         if name is not None and interpreter.axis_name == name:
             return interpreter
-    known = [repr(i.axis_name) for i in _running.stack if i.axis_name is not None]
+    known = [repr(i.axis_name) for i in stack if i.axis_name is not None]
     hint = f"the names in use are {', '.join(known)}" if known else "no running axis has a name"
     raise errors.AxisNameError(
         f"no running vmap has an axis named {name!r}, at {errors.user_location()}: {hint}. Call "

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, views
-from functrans.core.dispatch import Interpreter, Tracer
+from functrans.core.dispatch import Interpreter, Tracer, running_interpreters
 from functrans.core.tracer import ConcreteTracer
 
 
@@ -139,6 +139,9 @@ def watched_since(mark: int) -> list[tuple[Any, Any]]:
 
 
 def watched_count() -> int:
+    """How many arrays are kept for the tapes around; none if there are no tapes around."""
+    if not running_interpreters():
+        _watched.arrays.clear()  # an interruption may have left some
     return len(_watched.arrays)
 
 

@@ -65,10 +65,10 @@ def detect_anomaly(nan: bool = True, inf: bool = True) -> Iterator[None]:
     before = watcher()
     inside = [(each, type(each)) for each in running_interpreters()]
     tool = _AnomalyWatcher(nan, inf)
-    set_watcher(tool)
-    for interpreter, _ in inside:
-        tool.attach(interpreter)
     try:
+        set_watcher(tool)
+        for interpreter, _ in inside:
+            tool.attach(interpreter)
         yield
     finally:
         set_watcher(before)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import errors
 from functrans.core.dispatch import DETAIL, Interpreter, Tracer
 from functrans.core.evaluate import OpenArray, as_constant, compute, open_array
 from functrans.core.primitive import HigherOrder
@@ -114,9 +115,15 @@ class Dual(Interpreter):
             return open_array(out)
         elif type(tangent) is OpenArray:
             tangent = tangent.value
-        if dtype_of(out).kind not in "fc":
-            return open_array(out)
-        return DualTracer(self, out, conform(tangent, out))
+        kind = dtype_of(out).kind
+        if kind in "fc":
+            return DualTracer(self, out, conform(tangent, out))
+        if kind == "O":
+            raise errors.InputTypeError(
+                "a traced value met an array of Python objects (dtype=object), at "
+                f"{errors.user_location()}: these have no derivative. Convert it: array.astype(float)."
+            )
+        return open_array(out)
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value if not self.closed else self.escaped()

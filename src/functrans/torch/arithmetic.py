@@ -15,7 +15,7 @@ from functrans.core.shapes import PYTHON_SCALARS
 from functrans.core.tracer import UFUNCS
 from functrans.ops import contraction, elementwise
 from functrans.torch import dtypes
-from functrans.torch.errors import TensorError
+from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.tape import MODE, record1, record2
 from functrans.torch.tensor import Tensor, cast, face_of, lower, make, named, wrap
 
@@ -29,6 +29,8 @@ def unary(primitive: Any, *, integers: bool = False) -> Callable[[Any], Tensor]:
     def function(input: Any) -> Tensor:
         if not isinstance(input, Tensor):
             input = as_operand(input)
+            if input is NotImplemented:
+                raise TensorTypeError(f"{primitive.name}(): argument 'input' must be Tensor")
         value = input.value
         if not integers and value.dtype not in _FLOATS:
             value = value.astype(dtypes.default.numpy)

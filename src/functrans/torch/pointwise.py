@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -114,8 +115,24 @@ _functions: dict[tuple[str, ...], Any] = {
     ("lcm",): binary(UFUNCS[np.lcm]),
     ("heaviside",): binary(elementwise.heaviside),
 }
+
+
+def _refusing(function: Any) -> Any:
+    """An operator by its name: what it cannot take is an error, since there is no other to ask."""
+
+    @functools.wraps(function)
+    def refusing(input: Any, other: Any) -> Any:
+        result = function(input, other)
+        if result is NotImplemented:
+            kinds = f"{type(input).__name__} and {type(other).__name__}"
+            raise TensorTypeError(f"{function.__name__}(): arguments must be Tensors, not {kinds}")
+        return result
+
+    return refusing
+
+
 for _names, _function in _functions.items():
-    export(*_names)(_function)
+    export(*_names)(_refusing(_function) if _function.__code__.co_argcount == 2 else _function)
 
 
 def _operands(*values: Any) -> Any:

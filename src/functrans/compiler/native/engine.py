@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cache
 from typing import Any
@@ -9,6 +10,12 @@ from typing import Any
 import llvmlite.binding as llvm
 
 _lock = threading.RLock()  # what belongs to LLVM is used by one thread at a time
+if hasattr(
+    os, "register_at_fork"
+):  # a child must not inherit it from a thread that it does not have
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 
 
 @cache
