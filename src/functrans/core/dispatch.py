@@ -80,12 +80,13 @@ class Interpreter:
         """What happens at the end of the block."""
         self.closed = True
         stack = _running.stack
-        while stack:
-            last = stack[-1]  # not self, if an interruption has left others
-            _everywhere.pop(last.level, None)
-            stack.pop()
-            if last is self:
-                break
+        while self in stack:
+            last = stack[-1]
+            if last is not self:
+                last.leave(None)  # an interruption has left it
+            else:
+                _everywhere.pop(self.level, None)
+                stack.pop()
         # NumPy hides the reason why `array[i] = tracer` failed behind an error of its own.
         if error is not None and isinstance(error.__cause__, errors.AssignmentError):
             raise error.__cause__.with_traceback(error.__traceback__) from None

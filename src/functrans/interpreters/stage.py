@@ -92,10 +92,10 @@ class Stage(Interpreter):
         self.known: dict[int, tuple[Variable, Any]] = {}
         self.calls: CallStack | None = None  # if equations shall know where they come from
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def leave(self, error: BaseException | None) -> None:
         if self.calls is not None:
             self.calls.forget()
-        super().__exit__(*exc_info)
+        super().leave(error)
 
     def input(self, spec: ArraySpec) -> StageTracer:
         """A tracer for an input of the graph."""
@@ -161,14 +161,15 @@ class CatchingStage(Stage):
 
     def __enter__(self) -> Any:
         self.caught: list[tuple[Any, Any]] = [(x, type(x)) for x in running_interpreters()]
+        super().__enter__()  # first: what has begun is certain to be ended by `leave`
         for interpreter, kind in self.caught:
             interpreter.__class__ = _yielding(kind)
-        return super().__enter__()
+        return self
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def leave(self, error: BaseException | None) -> None:
         for interpreter, kind in self.caught:
             interpreter.__class__ = kind
-        super().__exit__(*exc_info)
+        super().leave(error)
 
 
 class _Yielding(Interpreter):
