@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from itertools import count
-from types import MethodType
 from typing import Any
 from weakref import ref
 
@@ -31,24 +30,6 @@ _next_level = count(ALWAYS_ON + 1).__next__
 _everywhere: dict[int, bool] = {}  # the levels at work in any thread
 
 
-class _Leaving:
-    """`__exit__` of interpreters, as an object that lives exactly as long as the `with` block.
-
-    An interruption (Ctrl-C) may come just before a line of `__enter__` or `__exit__`, so neither can be
-    relied on. But Python asks for `__exit__` first of all, and lets go of it when the block has ended
-    in any way: a weak reference to it tells whether an interpreter on the stack is still running.
-    """
-
-    def __get__(self, interpreter: Any, kind: Any) -> Any:
-        leave = MethodType(_leave, interpreter)
-        interpreter.block = ref(leave)
-        return leave
-
-
-def _leave(interpreter: Any, kind: Any, error: BaseException | None, traceback: Any) -> None:
-    interpreter.leave(error)
-
-
 class Interpreter:
     """One meaning of the primitives, at one level, for the duration of a `with` block."""
 
@@ -61,32 +42,45 @@ class Interpreter:
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         self.function = function
         self.closed = False
-        self.block: Any = None  # see _Leaving
+        self.block: Any = None  # a weak reference to what is called at the end of the `with` block
         # Newer is higher, in all threads: a thread may close over tracers of the one that began it.
         self.level: int = _next_level()
         # At the bottom no value of a lower level can be traced, so interpreters need not look.
         self.bottom = not _everywhere
 
-    __exit__ = _Leaving()
+    @property
+    def __exit__(self) -> Any:
+        """What ends the block, as an object that lives exactly as long as the block.
+
+        An interruption (Ctrl-C) may come just before a line of `__enter__` or `leave`, so neither can be
+        relied on. But Python asks for `__exit__` before it enters, and lets go of it when the block has
+        ended in any way: a weak reference to it tells whether an interpreter on the stack still runs.
+        """
+        leave = self.leave
+        self.block = ref(leave)
+        return leave
 
     def __enter__(self) -> Any:
-        running_interpreters().append(self)
+        stack = _running.stack
+        if stack:
+            stack = running_interpreters()
+        stack.append(self)
         _everywhere[self.level] = True
         if _running.watcher is not None:
             _running.watcher.attach(self)
         return self
 
-    def leave(self, error: BaseException | None) -> None:
-        """What happens at the end of the block."""
+    def leave(
+        self, kind: Any = None, error: BaseException | None = None, traceback: Any = None
+    ) -> None:
+        """End the block, or what an interruption has left of it."""
         self.closed = True
         stack = _running.stack
-        while self in stack:
-            last = stack[-1]
-            if last is not self:
-                last.leave(None)  # an interruption has left it
-            else:
-                _everywhere.pop(self.level, None)
-                stack.pop()
+        if self in stack:
+            while (last := stack[-1]) is not self:
+                last.leave()
+            _everywhere.pop(self.level, None)
+            stack.pop()
         # NumPy hides the reason why `array[i] = tracer` failed behind an error of its own.
         if error is not None and isinstance(error.__cause__, errors.AssignmentError):
             raise error.__cause__.with_traceback(error.__traceback__) from None
@@ -194,7 +188,7 @@ def running_interpreters() -> list[Interpreter]:
     """The interpreters at work in this thread, outermost first."""
     stack = _running.stack
     while stack and (block := stack[-1].block) is not None and block() is None:
-        stack[-1].leave(None)  # an interruption came between its block and the end of `leave`
+        stack[-1].leave()  # an interruption came before or within the call at the end of its block
     return stack
 
 

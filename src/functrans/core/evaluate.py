@@ -139,10 +139,11 @@ def watched_since(mark: int) -> list[tuple[Any, Any]]:
 
 
 def watched_count() -> int:
-    """How many arrays are kept for the tapes around; none if there are no tapes around."""
-    if not running_interpreters():
-        _watched.arrays.clear()  # an interruption may have left some
-    return len(_watched.arrays)
+    """How many arrays are kept for the tapes around."""
+    arrays = _watched.arrays
+    if arrays and not running_interpreters():
+        arrays.clear()  # an interruption has left them
+    return len(arrays)
 
 
 def check_unchanged(arrays: list[tuple[Any, Any]]) -> None:

@@ -92,10 +92,10 @@ class Stage(Interpreter):
         self.known: dict[int, tuple[Variable, Any]] = {}
         self.calls: CallStack | None = None  # if equations shall know where they come from
 
-    def leave(self, error: BaseException | None) -> None:
+    def leave(self, *exc_info: Any) -> None:
         if self.calls is not None:
             self.calls.forget()
-        super().leave(error)
+        super().leave(*exc_info)
 
     def input(self, spec: ArraySpec) -> StageTracer:
         """A tracer for an input of the graph."""
@@ -166,10 +166,10 @@ class CatchingStage(Stage):
             interpreter.__class__ = _yielding(kind)
         return self
 
-    def leave(self, error: BaseException | None) -> None:
+    def leave(self, *exc_info: Any) -> None:
         for interpreter, kind in self.caught:
             interpreter.__class__ = kind
-        super().leave(error)
+        super().leave(*exc_info)
 
 
 class _Yielding(Interpreter):

@@ -74,11 +74,13 @@ class Tape(Interpreter):
         self.append: Callable[[Record], Any] = self.records.append
         self.mark = watched_count()
 
-    def leave(self, error: BaseException | None) -> None:
+    def leave(
+        self, kind: Any = None, error: BaseException | None = None, traceback: Any = None
+    ) -> None:
         self.append = partial(_refuse, self.transform, self.function)
         if error is not None:
             watched_since(self.mark)
-        super().leave(error)
+        super().leave(kind, error, traceback)
 
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""
