@@ -327,7 +327,7 @@ def test_a_fork_while_other_threads_run_transforms():
 def test_a_fork_while_native_code_runs_in_its_own_threads():
     x = np.linspace(0, 1, 1_000_000)
     total = ft.jit(lambda x: np.sum(np.sin(x) * np.exp(-x)))
-    expected = np.sum(np.sin(x) * np.exp(-x))
+    expected = total(x)  # Python itself must not fork while another thread imports modules
     stop = threading.Event()
 
     def work():
@@ -346,6 +346,43 @@ def test_a_fork_while_native_code_runs_in_its_own_threads():
     finally:
         stop.set()
         thread.join()
+
+
+_FORKED_WHILE_COMPILING = """
+    import os, signal, sys, threading
+    import numpy as np
+    import functrans as ft
+
+    x = np.linspace(0.1, 0.9, 50)
+    ft.jit(np.sum)(x)  # imports the compiler
+    functions = [np.sin, np.tan, np.arcsin, np.arctan, np.sinh, np.exp, np.log, np.expm1, np.cbrt]
+
+    def work():
+        for function in functions:  # each needs a function of the library, which is compiled now
+            ft.jit(lambda x: np.sum(function(x)))(x)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    for k, function in enumerate(functions):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # or it would wait forever for a thread that it does not have
+            os._exit(0 if np.allclose(ft.jit(function)(x), function(x), rtol=1e-13) else 1)
+        assert os.waitpid(child, 0)[1] == 0, k
+    thread.join()
+"""
+
+
+@pytest.mark.skipif(not FORKS, reason="this system does not fork")
+def test_a_fork_while_another_thread_compiles():
+    for _ in range(_full(10, 1)):
+        run = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(_FORKED_WHILE_COMPILING)],
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert run.returncode == 0, run.stderr
 
 
 def test_a_fork_within_a_transform():

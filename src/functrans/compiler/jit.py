@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import threading
 import time
 import warnings
 import weakref
@@ -99,7 +98,6 @@ class Jitted:
         "_direct",
         "_function",
         "_kinds",
-        "_lock",
         "_static",
         "_static_argnames",
         "_static_argnums",
@@ -123,7 +121,6 @@ class Jitted:
         self._direct: Callable[..., Any] | None = None
         self._traced: dict[Any, Traced] = {}
         self._kinds: list[dict[str, str]] = []  # what each argument was, for each trace
-        self._lock = threading.Lock()
         self._warned = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -177,8 +174,8 @@ class Jitted:
     # Tracing.
 
     def _trace(self, key: Any, leaves: list[Any], args: Any, kwargs: Any, static: Any) -> Traced:
-        # Not under the lock: the function may wait for other threads. Of two that trace the same at
-        # once, the first to finish is kept.
+        # Without a lock: the function may wait for other threads. Of two that trace the same at once,
+        # the first to finish is kept.
         start = time.perf_counter()
         function = self._with_static(static)
         try:
@@ -197,10 +194,9 @@ class Jitted:
         )
         if traced.compiled is None:
             return traced
-        with self._lock:
-            kept = self._traced.setdefault(key, traced)
-            if kept is traced:
-                self._note(graph, static)
+        kept = self._traced.setdefault(key, traced)
+        if kept is traced:
+            self._note(graph, static)
         return kept
 
     def _with_static(self, static: Any) -> Callable[..., Any]:

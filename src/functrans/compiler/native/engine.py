@@ -9,12 +9,11 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-_lock = threading.RLock()  # what belongs to LLVM is used by one thread at a time
-if hasattr(
-    os, "register_at_fork"
-):  # a child must not inherit it from a thread that it does not have
+LOCK = threading.RLock()  # what belongs to LLVM is used by one thread at a time
+if hasattr(os, "register_at_fork"):
+    # A child must not inherit it from a thread that it does not have: it would wait forever.
     os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
     )
 
 
@@ -52,7 +51,7 @@ def vector_bytes() -> int:
 
 def object_code(text: str) -> bytes:
     """The machine code of a module, as an object file."""
-    with _lock:
+    with LOCK:
         machine = _machine()
         return bytes(machine.emit_object(llvm.parse_assembly(text)))
 
@@ -61,7 +60,7 @@ class Code:
     """Machine code in memory, alive as long as this object."""
 
     def __init__(self, object_file: bytes) -> None:
-        with _lock:
+        with LOCK:
             _target()
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
@@ -69,6 +68,6 @@ class Code:
 
     def address(self, name: str) -> int:
         """Where a function or a variable of the module is."""
-        with _lock:
+        with LOCK:
             engine = self._engine
             return int(engine.get_function_address(name) or engine.get_global_value_address(name))
