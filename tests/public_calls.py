@@ -7,10 +7,13 @@ what comes out for arguments of any kind, if NumPy takes them.
 import io
 
 import numpy as np
+from matplotlib import pyplot
 
 import functrans as ft
+import functrans.plot as plot
 import functrans.random as random
 from functrans.scipy import integrate, linalg, optimize, special, stats
+from functrans.testing import programs
 
 X = np.array([0.5, 1.5, 2.5])
 T = np.array([1.0, -1.0, 2.0])
@@ -73,6 +76,18 @@ def _saved():
     file = io.BytesIO()
     ft.make_graph(loss)(X).save(file)
     return file.getvalue()
+
+
+def _figure(draw):
+    """A plot without an end: its figure is closed again."""
+
+    def call(*args):
+        try:
+            return draw(*args) and None
+        finally:
+            pyplot.close("all")
+
+    return call
 
 
 def _array(x):
@@ -166,6 +181,7 @@ CALLS = {
     "stop_gradient": (ft.stop_gradient, (X,), lambda x: x),
     "switch": (ft.switch, (1, [square, double], X)),
     "tap": (lambda x, f: ft.tap(x, f), (X, lambda x: None), lambda x, f: x),
+    "trace_steps": (lambda f, x: ft.trace_steps(f, x).html and None, (loss, X)),
     "value_and_grad": (
         lambda f, n, x: ft.value_and_grad(f, n)(x)[0],
         (loss, 0, X),
@@ -179,6 +195,13 @@ CALLS = {
     ),
     "while_loop": (_while, (lambda x: np.all(x < 9), double, X)),
     # The public modules.
+    "Graph.draw": (
+        lambda collapse, values: ft.make_graph(loss)(X).draw(collapse, values).svg and None,
+        ("auto", (X,)),
+    ),
+    "Graph.run": (lambda leaves: ft.make_graph(loss)(X).run(leaves), ([X],)),
+    "Graph.__call__": (lambda x: ft.make_graph(loss)(X)(x), (X,)),
+    "profile.table": (lambda sort_by: ft.profile(loss)(X).table(sort_by), ("time",)),
     "tree.all": (ft.tree.all, ({"a": True},)),
     "tree.flatten": (ft.tree.flatten, ({"a": X}, None)),
     "tree.leaves": (ft.tree.leaves, ({"a": X}, None)),
@@ -189,6 +212,23 @@ CALLS = {
     "tree.register_dataclass": (lambda cls: ft.tree.register_dataclass(cls) and None, (int,)),
     "tree.structure": (ft.tree.structure, ({"a": X}, None)),
     "tree.unflatten": (ft.tree.unflatten, (ft.tree.structure([X]), [X])),
+    "plot.growth": (_figure(plot.growth), ([1, 2, 4], {"a": [1.0, 2.0, 4.0]}, None)),
+    "plot.matrix": (_figure(plot.matrix), (SPD, None)),
+    "plot.memory_curve": (_figure(plot.memory_curve), ([1, 2, 4], {"a": [1.0, 2.0, 4.0]}, None)),
+    "plot.sparsity": (_figure(plot.sparsity), (SPD, None)),
+    "plot.speed": (_figure(plot.speed), ({"a": 1.0, "b": 2.0}, None, "a")),
+    "testing.programs.Drawn": (
+        lambda draw: programs.random_program(programs.Drawn(draw)) and None,
+        (lambda low, high: low,),
+    ),
+    "testing.programs.Seeded": (
+        lambda seed: programs.random_program(programs.Seeded(seed)) and None,
+        (1,),
+    ),
+    "testing.programs.random_program": (
+        lambda chooser: programs.random_program(chooser) and None,
+        (programs.Seeded(1),),
+    ),
     "testing.check_derivatives": (ft.testing.check_derivatives, (loss, (X,), 1)),
     "random.bernoulli": (random.bernoulli, (KEY, 0.5, (3,))),
     "random.beta": (random.beta, (KEY, 1.0, 2.0, (3,))),
@@ -260,4 +300,16 @@ CALLS = {
     "scipy.stats.t": (stats.t.logpdf, (X, 3.0)),
 }
 # Public names that are no functions, or that are called with classes only.
-NO_FUNCTIONS = {"errors", "numpy", "testing", "tree", "tree.TreeDef", "tree.register"}
+NO_FUNCTIONS = {
+    "errors",
+    "numpy",
+    "plot",
+    "testing",
+    "testing.programs.Chooser",
+    "testing.programs.Program",
+    "tree",
+    "tree.TreeDef",
+    "tree.register",
+}
+# Methods of what public functions return.
+METHODS = {"Graph.draw", "Graph.run", "Graph.__call__", "profile.table"}

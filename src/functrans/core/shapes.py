@@ -93,6 +93,14 @@ def dtype_of(value: Any) -> np.dtype[Any]:
         raise _no_array(value) from None
 
 
+def no_objects() -> errors.InputTypeError:
+    """The error for an array of Python objects among traced values."""
+    return errors.InputTypeError(
+        "a traced value met an array of Python objects (dtype=object), at "
+        f"{errors.user_location()}: these have no derivative. Convert it: array.astype(float)."
+    )
+
+
 def _no_array(value: Any) -> errors.InputTypeError:
     return errors.InputTypeError(
         f"a value of type {type(value).__name__} is not a number or an array of numbers, at "

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core import errors
 from functrans.core.dispatch import DETAIL, Interpreter, Tracer
 from functrans.core.evaluate import OpenArray, as_constant, compute, open_array
 from functrans.core.primitive import HigherOrder
-from functrans.core.shapes import conform, dtype_of
+from functrans.core.shapes import conform, dtype_of, no_objects
 from functrans.core.tracer import ConcreteTracer
 
 _ndarray = np.ndarray
@@ -119,10 +118,7 @@ class Dual(Interpreter):
         if kind in "fc":
             return DualTracer(self, out, conform(tangent, out))
         if kind == "O":
-            raise errors.InputTypeError(
-                "a traced value met an array of Python objects (dtype=object), at "
-                f"{errors.user_location()}: these have no derivative. Convert it: array.astype(float)."
-            )
+            raise no_objects()
         return open_array(out)
 
     def concrete(self, tracer: Any) -> Any:

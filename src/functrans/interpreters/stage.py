@@ -12,7 +12,7 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import DETAIL, Interpreter, Tracer, running_interpreters
 from functrans.core.evaluate import as_constant
-from functrans.core.shapes import ArraySpec, spec_of
+from functrans.core.shapes import ArraySpec, no_objects, spec_of
 from functrans.core.tracer import ArrayTracer
 from functrans.graph.graph import Equation, Graph, Variable
 from functrans.graph.scopes import CallStack
@@ -116,6 +116,8 @@ class Stage(Interpreter):
         variable = Variable(spec_of(value))
         # A copy: the user may go on to change the array in place.
         if isinstance(value, np.ndarray):
+            if value.dtype.kind == "O":
+                raise no_objects()
             self.constants[variable] = _copied(value)
         else:
             self.constants[variable] = value.snapshot() if isinstance(value, Tracer) else value

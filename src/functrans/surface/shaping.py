@@ -265,7 +265,7 @@ def _splitter(numpy_split: Any) -> Any:
         x = as_array(ary)
         axis = axis_index(axis, ndim_of(x))
         # NumPy itself says where the cuts are.
-        pieces = numpy_split(np.arange(shape_of(x)[axis]), indices_or_sections)
+        pieces = numpy_split(np.arange(shape_of(x)[axis]), concrete(indices_or_sections))
         return [_cut(x, axis, piece) for piece in pieces]
 
     return implements(numpy_split)(split)
