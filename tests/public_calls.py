@@ -6,8 +6,8 @@ what comes out for arguments of any kind, if NumPy takes them.
 
 import io
 
+import matplotlib
 import numpy as np
-from matplotlib import pyplot
 
 import functrans as ft
 import functrans.plot as plot
@@ -15,6 +15,7 @@ import functrans.random as random
 from functrans.scipy import integrate, linalg, optimize, special, stats
 from functrans.testing import programs
 
+matplotlib.use("Agg")
 X = np.array([0.5, 1.5, 2.5])
 T = np.array([1.0, -1.0, 2.0])
 SPD = np.array([[4.0, 1.0], [1.0, 3.0]])
@@ -85,7 +86,7 @@ def _figure(draw):
         try:
             return draw(*args) and None
         finally:
-            pyplot.close("all")
+            matplotlib.pyplot.close("all")
 
     return call
 

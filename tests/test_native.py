@@ -161,7 +161,7 @@ def test_subclasses_that_compute_in_their_own_way_are_refused():
     function = native(lambda x: x * x)
     plain = np.array([[1.0, 2.0], [3.0, 4.0]])
     masked = np.ma.array(plain, mask=[[0, 1], [0, 0]])
-    for x in (np.matrix(plain), masked):
+    for x in (plain.view(np.matrix), masked):
         with pytest.raises(InputTypeError, match=f"class {type(x).__name__}, which computes"):
             function(x)
         np.testing.assert_array_equal(function(plain), [[1.0, 4.0], [9.0, 16.0]])

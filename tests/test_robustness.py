@@ -124,13 +124,16 @@ def test_functions_of_numpy_on_bad_input(name, data):
     bad = {name: make for name, make in bad_values.BAD.items() if name not in bad_values.ENORMOUS}
     choices = {**bad, **_GOOD}
     drawn = data.draw(st.lists(st.sampled_from(list(choices)), max_size=2))
-    first = _GOOD[data.draw(st.sampled_from(["a vector", "a square", "a number"]))]()
-    plain = _plain_outcome(function, first, *[choices[each]() for each in drawn])
-    rest = [choices[each]() for each in drawn]
+    traced = _GOOD[data.draw(st.sampled_from(["a vector", "a square", "a number"]))]()
+    place = data.draw(st.integers(0, len(drawn)))
+
+    def call(x):
+        rest = [choices[each]() for each in drawn]
+        return function(*rest[:place], x, *rest[place:])
+
+    plain = _plain_outcome(call, traced)
     try:
-        kind, value = bad_values.outcome(
-            lambda x: ft.jvp(lambda x: function(x, *rest), (x,), (x,))[0], first
-        )
+        kind, value = bad_values.outcome(lambda x: ft.jvp(call, (x,), (x,))[0], traced)
     except AssertionError as error:
         # NumPy's own error for the same arguments is fair; it asks objects for methods named as ufuncs.
         method = getattr(getattr(np, last, None), "__name__", last)

@@ -267,7 +267,7 @@ def _power_laws(
                 f"functrans.plot: the series {name!r} has {given.size} values for {sizes.size} sizes. "
                 "Give one value for each size, in one axis, and at least two sizes."
             )
-        if not all(np.all((0 < numbers) & (numbers < np.inf)) for numbers in (sizes, given)):
+        if not all(np.all((numbers > 0) & (numbers < np.inf)) for numbers in (sizes, given)):
             raise InputTypeError(
                 f"functrans.plot: the sizes, or the values of {name!r}, are not all positive and "
                 "finite. Both axes are logarithmic."

@@ -188,7 +188,7 @@ class Jitted:
         traced = Traced(
             graph, time.perf_counter() - start, _chosen(self._backend), _dispatch_of(self)
         )
-        # What was traced is about plain arrays; a np.matrix would multiply in its own way.
+        # What was traced is about plain arrays; others, such as np.memmap, are taken as such.
         traced.converts = any(
             isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray for leaf in leaves
         )

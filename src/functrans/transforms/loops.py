@@ -176,7 +176,9 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
                 f"fori_loop: the {what} limit must be one integer, not {described(limit)}."
             )
         if type(limit) is int and not -(2**63) <= limit < 2**63:
-            raise errors.InputTypeError(f"fori_loop: the {what} limit {limit} has more than 64 bits.")
+            raise errors.InputTypeError(
+                f"fori_loop: the {what} limit {limit} has more than 64 bits."
+            )
         lanes = lanes_of(limit)
         limits.append(int(lanes.flat[0]) if agree(lanes) else None)
     start, stop = limits
