@@ -10,10 +10,23 @@ from typing import Any
 import llvmlite.binding as llvm
 
 LOCK = threading.RLock()  # what belongs to LLVM is used by one thread at a time
+_LLVMLITES = llvm.ffi.lib._lock  # within ours; alone where an object of llvmlite is freed
+
+
+def _take_locks() -> None:
+    LOCK.acquire()
+    _LLVMLITES.__enter__()
+
+
+def _give_locks() -> None:
+    _LLVMLITES.__exit__()
+    LOCK.release()
+
+
 if hasattr(os, "register_at_fork"):
-    # A child must not inherit it from a thread that it does not have: it would wait forever.
+    # A child must not inherit a lock from a thread that it does not have: it would wait forever.
     os.register_at_fork(
-        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
+        before=_take_locks, after_in_parent=_give_locks, after_in_child=_give_locks
     )
 
 
