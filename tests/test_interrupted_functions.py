@@ -13,6 +13,7 @@ import functrans as ft
 import functrans.torch as torch
 from functrans.core import dispatch
 from functrans.core.evaluate import watched_count
+from functrans.interpreters import stage
 from functrans.torch.tape import MODE
 
 LARGE = np.ones(20_000)  # an array of this size is watched until its tape is done with
@@ -398,13 +399,16 @@ def test_a_backward_pass_after_one_that_failed():
     np.testing.assert_allclose(x.grad.numpy(), [2.0, 4.0])
 
 
+BEGINNING_AND_ENDING = {module.__file__ for module in (dispatch, stage)}
+
+
 def _interrupted(call, moment):
     """Interrupt a call at the moment-th line of the code that begins and ends transforms."""
     left = moment
 
     def trace(frame, event, arg):
         nonlocal left
-        if frame.f_code.co_filename != dispatch.__file__:
+        if frame.f_code.co_filename not in BEGINNING_AND_ENDING:
             return None
         if event in ("call", "line"):
             left -= 1
@@ -432,8 +436,12 @@ def _interrupted(call, moment):
         lambda: ft.vmap(lambda x: ft.psum(x, "i"), axis_name="i")(X),
         lambda: ft.make_graph(ft.grad(_total))(X),
         lambda: ft.grad(lambda x: np.sum(ft.vmap(ft.grad(np.sin))(x)))(X),
+        lambda: ft.make_graph(ft.grad(lambda x: ft.cond(x > 0, np.sin, np.cos, x)))(1.0),
+        lambda: ft.detect_anomaly()(ft.grad(_total))(X),
+        lambda: ft.grad(lambda x: ft.detect_anomaly()(ft.grad(np.sin))(x))(1.0),
     ],
-    ids=["grad", "watched arrays", "hessian", "vmap", "make_graph", "nested"],
+    ids=["grad", "watched arrays", "hessian", "vmap", "make_graph", "nested", "cond"]
+    + ["detect_anomaly", "detect_anomaly within"],
 )
 def test_an_interruption_at_any_line_of_beginning_and_ending(call):
     before = state()

@@ -214,7 +214,7 @@ def _check_branches(branches: tuple[Any, ...], operands: tuple[Any, ...], name: 
     _compared[key] = codes  # before it is done: a branch may call the same function again
     try:
         _compare(branches, operands, name)
-    except errors.BranchError:
+    except BaseException:
         _compared.pop(key, None)
         raise
 

@@ -25,9 +25,7 @@ def _give_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     # A child must not inherit a lock from a thread that it does not have: it would wait forever.
-    os.register_at_fork(
-        before=_take_locks, after_in_parent=_give_locks, after_in_child=_give_locks
-    )
+    os.register_at_fork(before=_take_locks, after_in_parent=_give_locks, after_in_child=_give_locks)
 
 
 @cache
