@@ -75,7 +75,10 @@ class Interpreter(Block):
         self.bottom = not _everywhere
 
     def __enter__(self) -> Any:
-        running_interpreters().append(self)
+        stack = _running.stack
+        if stack:
+            _last_of(stack)
+        stack.append(self)
         _everywhere[self.level] = True
         if _running.watchers and (tool := watcher()) is not None:
             tool.attach(self)
