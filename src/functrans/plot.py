@@ -22,17 +22,29 @@ _GRID = {"color": "#d9dee3", "linewidth": 0.8}
 
 def _axes(ax: Any, width: float, height: float) -> Any:
     """The given Axes, or those of a new figure."""
-    if ax is not None:
-        return ax
     try:
-        from matplotlib import pyplot
+        from matplotlib import axes, pyplot
     except ImportError:
         raise MissingPackageError(
             "functrans.plot needs matplotlib, which is not installed. Install it with "
             '`pip install "functrans[plot]"`.'
         ) from None
-    _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
+    elif not isinstance(ax, axes.Axes):
+        raise InputTypeError(
+            f"functrans.plot: ax must be one Axes of matplotlib, not {type(ax).__name__}."
+        )
     return ax
+
+
+def _named(values: Any, what: str) -> Mapping[str, Any]:
+    """A dict of what is drawn, with a name for each."""
+    if not isinstance(values, Mapping):
+        raise InputTypeError(
+            f"functrans.plot: {what} are a dict with a name for each, not {type(values).__name__}."
+        )
+    return values
 
 
 def _plain(ax: Any) -> None:
@@ -234,23 +246,28 @@ def _power_laws(
     x_label: str,
     y_label: str,
 ) -> Any:
-    sizes = np.asarray(ns, float)
-    for name, given in series.items():
-        if len(given) != len(sizes) or len(sizes) < 2:
+    sizes = np.atleast_1d(np.asarray(ns, float))
+    costs = {name: np.asarray(given, float) for name, given in _named(series, "series").items()}
+    for name, given in costs.items():
+        if given.shape != (sizes.size,) or sizes.shape != (sizes.size,) or sizes.size < 2:
             raise InputTypeError(
-                f"functrans.plot: the series {name!r} has {len(given)} values for {len(sizes)} sizes. "
-                "Give one value for each size, and at least two sizes."
+                f"functrans.plot: the series {name!r} has {given.size} values for {sizes.size} sizes. "
+                "Give one value for each size, in one axis, and at least two sizes."
+            )
+        if not all(np.all((numbers > 0) & (numbers < np.inf)) for numbers in (sizes, given)):
+            raise InputTypeError(
+                f"functrans.plot: the sizes, or the values of {name!r}, are not all positive and "
+                "finite. Both axes are logarithmic."
             )
     ax = _axes(ax, 6.0, 4.2)
-    for k, (name, given) in enumerate(series.items()):
-        costs = np.asarray(given, float)
+    for k, (name, given) in enumerate(costs.items()):
         color, marker = _COLORS[k % len(_COLORS)], _MARKERS[k % len(_MARKERS)]
         # log cost = power * log n + log factor
-        power, factor = np.polyfit(np.log(sizes), np.log(costs), 1)
+        power, factor = np.polyfit(np.log(sizes), np.log(given), 1)
         ends = np.array([sizes.min(), sizes.max()])
         ax.plot(ends, np.exp(factor) * ends**power, color=color, linewidth=1.2, alpha=0.55)
         label = f"{name}, slope {power:.2f}"
-        ax.plot(sizes, costs, marker, color=color, markersize=6, label=label)
+        ax.plot(sizes, given, marker, color=color, markersize=6, label=label)
     ax.set_xscale("log")
     ax.set_yscale("log")
     _readable_ticks(ax.xaxis)
@@ -298,11 +315,11 @@ def speed(ratios: Mapping[str, float], ax: Any = None, baseline: str | None = No
     >>> [float(bar.get_width()) for bar in ax.patches]
     [2.5, 0.5]
     """
-    times = {name: float(value) for name, value in ratios.items()}
+    times = {name: float(value) for name, value in _named(ratios, "ratios").items()}
     if baseline is not None:
         if baseline not in times:
             raise InputTypeError(
-                f"functrans.plot.speed: the baseline {baseline!r} is none of {', '.join(times)}."
+                f"functrans.plot.speed: the baseline {baseline!r} is none of {', '.join(map(str, times))}."
             )
         unit = times.pop(baseline)
         times = {name: value / unit for name, value in times.items()}

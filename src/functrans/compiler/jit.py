@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import threading
 import time
 import warnings
 import weakref
@@ -24,7 +23,7 @@ from functrans.core.dispatch import Tracer, running_interpreters, watcher
 from functrans.core.evaluate import as_constant, run_equations
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.graph.graph import Graph, trace_names
-from functrans.transforms.arguments import check_callable, named_like
+from functrans.transforms.arguments import check_callable, named_like, several
 from functrans.transforms.staging import make_graph
 
 _STATIC_HINT = (
@@ -99,7 +98,6 @@ class Jitted:
         "_direct",
         "_function",
         "_kinds",
-        "_lock",
         "_static",
         "_static_argnames",
         "_static_argnums",
@@ -123,7 +121,6 @@ class Jitted:
         self._direct: Callable[..., Any] | None = None
         self._traced: dict[Any, Traced] = {}
         self._kinds: list[dict[str, str]] = []  # what each argument was, for each trace
-        self._lock = threading.Lock()
         self._warned = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -177,8 +174,8 @@ class Jitted:
     # Tracing.
 
     def _trace(self, key: Any, leaves: list[Any], args: Any, kwargs: Any, static: Any) -> Traced:
-        # Not under the lock: the function may wait for other threads. Of two that trace the same at
-        # once, the first to finish is kept.
+        # Without a lock: the function may wait for other threads. Of two that trace the same at once,
+        # the first to finish is kept.
         start = time.perf_counter()
         function = self._with_static(static)
         try:
@@ -191,16 +188,15 @@ class Jitted:
         traced = Traced(
             graph, time.perf_counter() - start, _chosen(self._backend), _dispatch_of(self)
         )
-        # What was traced is about plain arrays; a np.matrix would multiply in its own way.
+        # What was traced is about plain arrays; others, such as np.memmap, are taken as such.
         traced.converts = any(
             isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray for leaf in leaves
         )
         if traced.compiled is None:
             return traced
-        with self._lock:
-            kept = self._traced.setdefault(key, traced)
-            if kept is traced:
-                self._note(graph, static)
+        kept = self._traced.setdefault(key, traced)
+        if kept is traced:
+            self._note(graph, static)
         return kept
 
     def _with_static(self, static: Any) -> Callable[..., Any]:
@@ -306,8 +302,8 @@ def jit(
     >>> jit(grad(loss), backend="numpy").trace(np.zeros(2), np.ones((3, 2)))
     <Traced: 11 equations, 7 after optimization, 7 kernels, about 39 flops and 464 bytes>
     """
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    numbers = several(static_argnums, int, "jit: static_argnums")
+    names = several(static_argnames, str, "jit: static_argnames")
     if backend not in ("auto", "numpy", "native"):
         raise errors.OptionError(
             f'jit: backend must be "auto", "native" or "numpy", not {backend!r}.'

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from itertools import count
 from typing import Any
+from weakref import ref
 
 from functrans.core import errors
 
@@ -20,7 +21,7 @@ class _Running(threading.local):
 
     def __init__(self) -> None:
         self.stack: list[Interpreter] = []
-        self.watcher: Watcher | None = None
+        self.watchers: list[Watcher] = []
 
 
 _running = _Running()
@@ -29,7 +30,33 @@ _next_level = count(ALWAYS_ON + 1).__next__
 _everywhere: dict[int, bool] = {}  # the levels at work in any thread
 
 
-class Interpreter:
+class Block:
+    """What holds for the duration of a `with` block, however that ends."""
+
+    __slots__ = ("block",)
+
+    block: Any
+
+    @property
+    def __exit__(self) -> Any:
+        """What ends the block, as an object that lives exactly as long as the block.
+
+        An interruption (Ctrl-C) may come just before a line of `__enter__` or `leave`, so neither can be
+        relied on. But Python asks for `__exit__` before it enters, and lets go of it when the block has
+        ended in any way: a weak reference to it tells whether the block is still there.
+        """
+        leave = self.leave
+        self.block = ref(leave)
+        return leave
+
+    def leave(
+        self, kind: Any = None, error: BaseException | None = None, traceback: Any = None
+    ) -> None:
+        """End the block, or what an interruption has left of it."""
+        raise NotImplementedError
+
+
+class Interpreter(Block):
     """One meaning of the primitives, at one level, for the duration of a `with` block."""
 
     __slots__ = ("bottom", "closed", "function", "level")
@@ -41,24 +68,32 @@ class Interpreter:
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         self.function = function
         self.closed = False
+        self.block = None
         # Newer is higher, in all threads: a thread may close over tracers of the one that began it.
         self.level: int = _next_level()
         # At the bottom no value of a lower level can be traced, so interpreters need not look.
         self.bottom = not _everywhere
 
     def __enter__(self) -> Any:
+        stack = _running.stack
+        if stack:
+            _last_of(stack)
+        stack.append(self)
         _everywhere[self.level] = True
-        _running.stack.append(self)
-        if _running.watcher is not None:
-            _running.watcher.attach(self)
+        if _running.watchers and (tool := watcher()) is not None:
+            tool.attach(self)
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def leave(
+        self, kind: Any = None, error: BaseException | None = None, traceback: Any = None
+    ) -> None:
         self.closed = True
-        _everywhere.pop(self.level, None)
         stack = _running.stack
-        while stack.pop() is not self:  # a generator that was abandoned may have left its own
-            pass
+        if self in stack:
+            while (last := stack[-1]) is not self:
+                last.leave()
+            _everywhere.pop(self.level, None)
+            stack.pop()
         # NumPy hides the reason why `array[i] = tracer` failed behind an error of its own.
         if error is not None and isinstance(error.__cause__, errors.AssignmentError):
             raise error.__cause__.with_traceback(error.__traceback__) from None
@@ -96,8 +131,25 @@ def escape_error(transform: str, function: Callable[..., Any] | None) -> errors.
     )
 
 
-class Watcher:
+class Watcher(Block):
     """A debugging tool that looks at all that happens in a thread: see functrans.debugging."""
+
+    def __init__(self) -> None:
+        self.block = None
+
+    def __enter__(self) -> None:
+        self.inside: list[tuple[Any, Any]] = [(each, type(each)) for each in running_interpreters()]
+        watcher()  # ends those that an interruption has left
+        _running.watchers.append(self)
+        for interpreter, _ in self.inside:
+            self.attach(interpreter)
+
+    def leave(self, *exc_info: Any) -> None:
+        for interpreter, kind in self.inside:
+            interpreter.__class__ = kind
+        watchers = _running.watchers
+        if self in watchers:
+            del watchers[watchers.index(self) :]
 
     def attach(self, interpreter: Interpreter) -> None:
         """Told of every interpreter that starts."""
@@ -114,11 +166,15 @@ class Watcher:
 
 def watcher() -> Watcher | None:
     """The tool that watches this thread, if there is one."""
-    return _running.watcher
+    watchers = _running.watchers
+    return _last_of(watchers) if watchers else None
 
 
-def set_watcher(new: Watcher | None) -> None:
-    _running.watcher = new
+def _last_of(blocks: list[Any]) -> Any:
+    """The last of the blocks that are still there; those that an interruption has left are ended."""
+    while blocks and (block := blocks[-1].block) is not None and block() is None:
+        blocks[-1].leave()
+    return blocks[-1] if blocks else None
 
 
 class Tracer:
@@ -164,7 +220,10 @@ DETAIL: Any = Tracer.__dict__["detail"]
 
 def running_interpreters() -> list[Interpreter]:
     """The interpreters at work in this thread, outermost first."""
-    return _running.stack
+    stack = _running.stack
+    if stack:
+        _last_of(stack)
+    return stack
 
 
 def is_anything_running() -> bool:
@@ -174,10 +233,11 @@ def is_anything_running() -> bool:
 
 def named_axis(name: Any) -> Any:
     """The running `vmap` that has this axis name."""
-    for interpreter in reversed(_running.stack):
+    stack = running_interpreters()
+    for interpreter in reversed(stack):
         if name is not None and interpreter.axis_name == name:
             return interpreter
-    known = [repr(i.axis_name) for i in _running.stack if i.axis_name is not None]
+    known = [repr(i.axis_name) for i in stack if i.axis_name is not None]
     hint = f"the names in use are {', '.join(known)}" if known else "no running axis has a name"
     raise errors.AxisNameError(
         f"no running vmap has an axis named {name!r}, at {errors.user_location()}: {hint}. Call "

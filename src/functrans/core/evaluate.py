@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, views
-from functrans.core.dispatch import Interpreter, Tracer
+from functrans.core.dispatch import Interpreter, Tracer, running_interpreters
 from functrans.core.tracer import ConcreteTracer
 
 
@@ -150,7 +150,11 @@ def watched_since(mark: int) -> list[tuple[Any, Any]]:
 
 
 def watched_count() -> int:
-    return len(_watched.arrays)
+    """How many arrays are kept for the tapes around."""
+    arrays = _watched.arrays
+    if arrays and not running_interpreters():
+        arrays.clear()  # an interruption has left them
+    return len(arrays)
 
 
 def check_unchanged(arrays: list[tuple[Any, Any]]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
+
+from functrans.core import errors
 
 _WEAK_DTYPES = {
     bool: np.dtype(np.bool_),
@@ -13,6 +16,7 @@ _WEAK_DTYPES = {
     complex: np.dtype(np.complex128),
 }
 PYTHON_SCALARS = frozenset(_WEAK_DTYPES)
+_INT = frozenset({int})
 _add_up: Any = np.add.reduce
 
 
@@ -36,7 +40,11 @@ class ArraySpec:
     weak: bool
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> None:
-        self.shape = tuple(shape)
+        self.shape = shape = tuple(shape)
+        if not _INT.issuperset(map(type, shape)):
+            self.shape = shape = tuple(map(operator.index, shape))
+        if shape and min(shape) < 0:
+            raise ValueError(f"a shape has no negative lengths: {shape}")
         self.dtype = np.dtype(dtype)
         self.weak = weak
 
@@ -70,13 +78,34 @@ def shape_of(value: Any) -> tuple[int, ...]:
     """The shape of an array, a tracer, a spec or a Python scalar."""
     if type(value) in PYTHON_SCALARS:
         return ()
-    return value.shape  # type: ignore[no-any-return]
+    try:
+        return value.shape  # type: ignore[no-any-return]
+    except AttributeError:
+        raise _no_array(value) from None
 
 
 def dtype_of(value: Any) -> np.dtype[Any]:
     """The dtype of an array, a tracer, a spec or a Python scalar."""
     weak = _WEAK_DTYPES.get(type(value))
-    return value.dtype if weak is None else weak
+    try:
+        return value.dtype if weak is None else weak
+    except AttributeError:
+        raise _no_array(value) from None
+
+
+def no_objects() -> errors.InputTypeError:
+    """The error for an array of Python objects among traced values."""
+    return errors.InputTypeError(
+        "a traced value met an array of Python objects (dtype=object), at "
+        f"{errors.user_location()}: these have no derivative. Convert it: array.astype(float)."
+    )
+
+
+def _no_array(value: Any) -> errors.InputTypeError:
+    return errors.InputTypeError(
+        f"a value of type {type(value).__name__} is not a number or an array of numbers, at "
+        f"{errors.user_location()}. Convert it to a NumPy array first."
+    )
 
 
 def spec_of(value: Any) -> ArraySpec:
@@ -89,7 +118,10 @@ def spec_of(value: Any) -> ArraySpec:
     spec = getattr(value, "spec", None)  # tracers of the stage interpreter know theirs
     if type(spec) is ArraySpec:
         return spec
-    return ArraySpec(value.shape, value.dtype)
+    try:
+        return ArraySpec(value.shape, value.dtype)
+    except AttributeError:
+        raise _no_array(value) from None
 
 
 def is_inexact(value: Any) -> bool:

@@ -23,6 +23,7 @@ from functrans.core.conversions import (
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import PYTHON_SCALARS, dtype_of, shape_of, spec_of
+from functrans.core.subclasses import computes_plainly, no_plain_array
 from functrans.core.views import is_mutable, overwrite
 
 # What `np.f(tracer)` means. A value is a primitive or a function that calls primitives.
@@ -254,7 +255,7 @@ def as_operand(other: Any) -> Any:
     """Accept what NumPy accepts as the other operand: lists and array-likes become arrays."""
     if type(other) is np.ndarray or isinstance(other, (np.generic, Tracer)):
         return other
-    return _numeric(as_any_array(other), other)
+    return numeric(as_any_array(other), other)
 
 
 def as_any_array(value: Any) -> Any:
@@ -264,11 +265,16 @@ def as_any_array(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and value:
         parts = [as_any_array(part) for part in value]
         if any(isinstance(part, Tracer) for part in parts):
-            return np.stack(list(map(_numeric, parts, value)))
+            return np.stack(list(map(numeric, parts, value)))
     return np.asarray(value)
 
 
-def _numeric(array: Any, given: Any) -> Any:
+def numeric(array: Any, given: Any) -> Any:
+    """An operand that was made an array, if it is one of numbers."""
+    if isinstance(array, np.ndarray) and not computes_plainly(type(array)):
+        raise errors.InputTypeError(
+            f"an operand is {no_plain_array(array)} This is at {errors.user_location()}."
+        )
     if array.dtype.kind not in "biufc":
         raise errors.InputTypeError(
             f"an operand of type {type(given).__name__} is not a number or an array of numbers, at "

@@ -18,6 +18,7 @@ import optree
 
 from functrans.core import errors
 from functrans.core.dispatch import Tracer
+from functrans.core.subclasses import computes_plainly, no_plain_array
 
 Tree = Any
 TreeDef = optree.PyTreeSpec
@@ -39,12 +40,23 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
     >>> leaves
     [1, 2, 3]
     """
-    leaves, structure = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
+    try:
+        leaves, structure = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
+    except RecursionError:
+        raise too_deep() from None
     if not _PLAIN_LEAVES.issuperset(builtins.map(type, leaves)) and _register_dataclasses_of(
         leaves, is_leaf
     ):
         return flatten(tree, is_leaf)
     return leaves, structure
+
+
+def too_deep() -> errors.InputTypeError:
+    """The error for containers that never end."""
+    return errors.InputTypeError(
+        "containers are nested too deeply: one of them holds itself, or there are about a thousand "
+        "around each other. Use flat containers: a list of arrays, or one array of them all."
+    )
 
 
 def _register_dataclasses_of(leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> bool:
@@ -269,7 +281,8 @@ def broadcast_prefix(prefix: Tree, tree: Tree) -> list[Any]:
     def spread(leaf: Any, subtree: Tree) -> None:
         found.extend([leaf] * len(leaves(subtree)))
 
-    flatten(tree)  # so that new dataclasses are known
+    flatten(prefix, lambda node: node is None)  # so that new dataclasses are known
+    flatten(tree)
     optree.tree_map_(spread, prefix, tree, is_leaf=lambda node: node is None, namespace=_NAMESPACE)
     return found
 
@@ -279,13 +292,16 @@ def is_array(leaf: Any) -> bool:
     if isinstance(leaf, Tracer):
         return True
     if isinstance(leaf, (np.ndarray, np.generic)):
-        return leaf.dtype.kind in "biufc"
+        plain = type(leaf) is np.ndarray or isinstance(leaf, np.generic)
+        return leaf.dtype.kind in "biufc" and (plain or computes_plainly(type(leaf)))
     return isinstance(leaf, (bool, int, float, complex))
 
 
 def check_array(leaf: Any, what: str) -> None:
     """Refuse a leaf that is no array, naming where it was found."""
     if not is_array(leaf):
+        if isinstance(leaf, np.ndarray) and not computes_plainly(type(leaf)):
+            raise errors.InputTypeError(f"{what} is {no_plain_array(leaf)}")
         kind = (
             f"array of dtype {leaf.dtype}" if isinstance(leaf, np.ndarray) else type(leaf).__name__
         )

@@ -9,10 +9,9 @@ holds: values, tangents, lanes. What rules do inside is their own affair: they m
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from functrans.core.dispatch import (
     Tracer,
     Watcher,
     running_interpreters,
-    set_watcher,
     watcher,
 )
 from functrans.core.errors import AnomalyError, is_users, location_of
@@ -34,9 +32,10 @@ from functrans.interpreters.dual import Dual
 from functrans.interpreters.tape import Tape
 from functrans.interpreters.watch import Watch
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-@contextmanager
-def detect_anomaly(nan: bool = True, inf: bool = True) -> Iterator[None]:
+
+def detect_anomaly(nan: bool = True, inf: bool = True) -> _AnomalyWatcher:
     """A context in which the first nan or inf raises an `AnomalyError`, forward or backward.
 
     The error names the operation and the user's line of its forward call, also for a nan that is born in
@@ -62,26 +61,26 @@ def detect_anomaly(nan: bool = True, inf: bool = True) -> Iterator[None]:
         ...
     functrans.core.errors.AnomalyError: log made an inf, forward, at ...
     """
-    before = watcher()
-    inside = [(each, type(each)) for each in running_interpreters()]
-    tool = _AnomalyWatcher(nan, inf)
-    set_watcher(tool)
-    for interpreter, _ in inside:
-        tool.attach(interpreter)
-    try:
-        yield
-    finally:
-        set_watcher(before)
-        for interpreter, kind in inside:
-            interpreter.__class__ = kind
+    return _AnomalyWatcher(nan, inf)
 
 
 class _AnomalyWatcher(Watcher):
     """What to look for, and how to say that it was found."""
 
     def __init__(self, nan: bool, inf: bool) -> None:
+        super().__init__()
         self.nan = nan
         self.inf = inf
+
+    def __call__(self, function: _Function) -> _Function:
+        """The same function, watched whenever it runs."""
+
+        @wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            with _AnomalyWatcher(self.nan, self.inf):
+                return function(*args, **kwargs)
+
+        return cast(_Function, watched)
 
     def attach(self, interpreter: Interpreter) -> None:
         if isinstance(interpreter, (Tape, Dual, Batch, Watch)):

@@ -211,6 +211,7 @@ class Graph:
         defined: set[Variable] = set()
 
         def define(variable: Variable, what: str) -> None:
+            _check_kind(variable, Variable, what)
             if variable in defined:
                 raise errors.GraphError(f"{what} defines a variable that is already defined.")
             defined.add(variable)
@@ -219,6 +220,7 @@ class Graph:
             if variable not in defined:
                 raise errors.GraphError(f"{what} uses a variable before it is defined.")
 
+        _check_kind(self.constants, dict, "a graph")
         for variable in self.inputs:
             define(variable, "the inputs")
         for variable, value in self.constants.items():
@@ -228,6 +230,7 @@ class Graph:
                     f"a constant is declared {variable.spec} but holds {spec_of(value)}."
                 )
         for number, equation in enumerate(self.equations):
+            _check_kind(equation, Equation, f"equation {number}")
             what = f"equation {number} ({equation.primitive.name})"
             for variable in equation.inputs:
                 use(variable, what)
@@ -244,6 +247,13 @@ class Graph:
                 define(variable, what)
         for variable in self.outputs:
             use(variable, "the outputs")
+
+
+def _check_kind(part: Any, kind: type, what: str) -> None:
+    if not isinstance(part, kind):
+        raise errors.GraphError(
+            f"{what} has a {type(part).__name__} where a {kind.__name__} belongs."
+        )
 
 
 def _storage() -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from functrans.core.dispatch import DETAIL, Interpreter, Tracer
 from functrans.core.evaluate import OpenArray, as_constant, compute, open_array
 from functrans.core.primitive import HigherOrder
-from functrans.core.shapes import conform, dtype_of
+from functrans.core.shapes import conform, dtype_of, no_objects
 from functrans.core.tracer import ConcreteTracer
 
 _ndarray = np.ndarray
@@ -114,9 +114,12 @@ class Dual(Interpreter):
             return open_array(out)
         elif type(tangent) is OpenArray:
             tangent = tangent.value
-        if dtype_of(out).kind not in "fc":
-            return open_array(out)
-        return DualTracer(self, out, conform(tangent, out))
+        kind = dtype_of(out).kind
+        if kind in "fc":
+            return DualTracer(self, out, conform(tangent, out))
+        if kind == "O":
+            raise no_objects()
+        return open_array(out)
 
     def concrete(self, tracer: Any) -> Any:
         return tracer.value if not self.closed else self.escaped()

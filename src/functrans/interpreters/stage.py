@@ -12,7 +12,7 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import DETAIL, Interpreter, Tracer, running_interpreters
 from functrans.core.evaluate import as_constant
-from functrans.core.shapes import ArraySpec, spec_of
+from functrans.core.shapes import ArraySpec, no_objects, spec_of
 from functrans.core.tracer import ArrayTracer
 from functrans.graph.graph import Equation, Graph, Variable
 from functrans.graph.scopes import CallStack
@@ -92,10 +92,10 @@ class Stage(Interpreter):
         self.known: dict[int, tuple[Variable, Any]] = {}
         self.calls: CallStack | None = None  # if equations shall know where they come from
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def leave(self, *exc_info: Any) -> None:
         if self.calls is not None:
             self.calls.forget()
-        super().__exit__(*exc_info)
+        super().leave(*exc_info)
 
     def input(self, spec: ArraySpec) -> StageTracer:
         """A tracer for an input of the graph."""
@@ -116,6 +116,8 @@ class Stage(Interpreter):
         variable = Variable(spec_of(value))
         # A copy: the user may go on to change the array in place.
         if isinstance(value, np.ndarray):
+            if value.dtype.kind == "O":
+                raise no_objects()
             self.constants[variable] = _copied(value)
         else:
             self.constants[variable] = value.snapshot() if isinstance(value, Tracer) else value
@@ -161,14 +163,15 @@ class CatchingStage(Stage):
 
     def __enter__(self) -> Any:
         self.caught: list[tuple[Any, Any]] = [(x, type(x)) for x in running_interpreters()]
+        super().__enter__()  # first: what has begun is certain to be ended by `leave`
         for interpreter, kind in self.caught:
             interpreter.__class__ = _yielding(kind)
-        return super().__enter__()
+        return self
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def leave(self, *exc_info: Any) -> None:
         for interpreter, kind in self.caught:
             interpreter.__class__ = kind
-        super().__exit__(*exc_info)
+        super().leave(*exc_info)
 
 
 class _Yielding(Interpreter):

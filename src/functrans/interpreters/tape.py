@@ -74,11 +74,13 @@ class Tape(Interpreter):
         self.append: Callable[[Record], Any] = self.records.append
         self.mark = watched_count()
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def leave(
+        self, kind: Any = None, error: BaseException | None = None, traceback: Any = None
+    ) -> None:
         self.append = partial(_refuse, self.transform, self.function)
-        if exc_info[0] is not None:
+        if error is not None:
             watched_since(self.mark)
-        super().__exit__(*exc_info)
+        super().leave(kind, error, traceback)
 
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""

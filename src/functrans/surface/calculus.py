@@ -69,16 +69,16 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 @implements(np.trapezoid)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     values = as_array(y)
-    axis = axis_index(axis, ndim_of(values))
+    place = axis_index(axis, ndim_of(values))
     if x is None:
         width = dx
     else:
         points = as_array(x)
         if ndim_of(points) == 1:
-            width = np.diff(points).reshape((-1,) + (1,) * (ndim_of(values) - axis - 1))
+            width = np.diff(points).reshape((-1,) + (1,) * (ndim_of(values) - place - 1))
         else:
-            width = np.diff(points, axis=axis)
-    pairs = _along(values, axis, slice(1, None)) + _along(values, axis, slice(None, -1))
+            width = np.diff(points, axis=axis)  # which may have more axes than the values
+    pairs = _along(values, place, slice(1, None)) + _along(values, place, slice(None, -1))
     return (width * pairs / 2.0).sum(axis=axis)
 
 

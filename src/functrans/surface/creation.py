@@ -232,7 +232,8 @@ def array2string(a: Any, *args: Any, **kwargs: Any) -> Any:
 
 @implements(*newer("astype"))
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    return x.astype(np.dtype(dtype), copy=copy)
+    dtype = np.dtype(dtype)
+    return x.astype(dtype, copy=copy)
 
 
 @implements(np.min_scalar_type)

@@ -17,6 +17,8 @@ from functrans.surface.table import as_array, axis_index, implements, ndim_of
 
 
 def _target(x: Any, name: str) -> Any:
+    if not isinstance(x, (Tracer, np.ndarray)):
+        raise TypeError(f"np.{name} changes an array in place, not {type(x).__name__}.")
     check_targets((x,), f"np.{name}")
     return x
 

@@ -405,8 +405,8 @@ def _product_with_options(product: Any, name: str) -> Any:
 _PRODUCTS: dict[str, Any] = {
     "matmul": contraction.matmul,
     "vecdot": vecdot,
-    "matvec": lambda x, y: (as_array(x) @ as_array(y)[..., None])[..., 0],
-    "vecmat": lambda x, y: (_row(x) @ as_array(y))[..., 0, :],
+    "matvec": lambda x, y: (as_matrices(x) @ as_array(y)[..., None])[..., 0],
+    "vecmat": lambda x, y: (_row(x) @ as_matrices(y))[..., 0, :],
 }
 for _name, _product in _PRODUCTS.items():
     if hasattr(np, _name):  # matvec and vecmat: since NumPy 2.2

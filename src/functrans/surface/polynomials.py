@@ -103,6 +103,8 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     order = int(m)
     if order < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
+    if not order:
+        return _answer(as_array(p), p)
     constants = np.atleast_1d(as_array(0.0 if k is None else k))
     if shape_of(constants)[0] == 1:
         constants = np.broadcast_to(constants, (order,))

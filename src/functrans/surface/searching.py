@@ -43,10 +43,15 @@ def nonzero(a: Any) -> Any:
     return np.asarray(concrete(x != 0)).nonzero()
 
 
+_MISSING: Any = object()
+
+
 @implements(np.where)
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    if x is None and y is None:
+def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING, /) -> Any:
+    if x is _MISSING and y is _MISSING:
         return nonzero(condition)
+    if y is _MISSING:
+        raise ValueError("either both or neither of x and y should be given")
     operands = [
         v if isinstance(v, (bool, int, float, complex)) else as_array(v) for v in (condition, x, y)
     ]

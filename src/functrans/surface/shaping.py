@@ -32,6 +32,8 @@ from functrans.surface.table import (
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     x = as_array(a)
+    if not isinstance(order, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
     order = order.upper()
     if order == "K":
         raise ValueError("order 'K' is not permitted for reshaping")
@@ -263,7 +265,7 @@ def _splitter(numpy_split: Any) -> Any:
         x = as_array(ary)
         axis = axis_index(axis, ndim_of(x))
         # NumPy itself says where the cuts are.
-        pieces = numpy_split(np.arange(shape_of(x)[axis]), indices_or_sections)
+        pieces = numpy_split(np.arange(shape_of(x)[axis]), concrete(indices_or_sections))
         return [_cut(x, axis, piece) for piece in pieces]
 
     return implements(numpy_split)(split)
@@ -465,6 +467,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if out is not None:
         return into(out, take(a, indices, axis, None, mode))
     x, chosen = as_array(a), as_array(indices)
+    if dtype_of(chosen).kind == "b":  # the numbers 0 and 1 here, and no mask
+        chosen = chosen.astype(np.intp)
     if axis is None or not ndim_of(x):  # a number is taken for an array of one
         x, axis = ravel(x), axis or 0
     axis = axis_index(axis, ndim_of(x))

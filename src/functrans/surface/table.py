@@ -13,7 +13,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import shape_of
-from functrans.core.tracer import FUNCTIONS, check_fits, deliver
+from functrans.core.tracer import FUNCTIONS, check_fits, deliver, numeric
+from functrans.core.tree import too_deep
 
 # Types of arguments in which nothing traced can be, to find this out quickly.
 PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, type(None), np.float64, type, slice})
@@ -43,7 +44,7 @@ def as_array(x: Any) -> Any:
         return x
     if isinstance(x, (list, tuple)) and holds_tracer(x):
         return np.stack([as_array(item) for item in x])
-    return np.asarray(x)
+    return np.asarray(numeric(np.asanyarray(x), x))
 
 
 def without_lists(x: Any) -> Any:
@@ -54,9 +55,12 @@ def without_lists(x: Any) -> Any:
 def holds_tracer(value: Any) -> bool:
     """Whether a value is traced, or a traced one is somewhere in nested lists and tuples."""
     if isinstance(value, (list, tuple)):
-        for item in value:  # noqa: SIM110  # any() would take twice as long for a shape
-            if type(item) not in PLAIN and holds_tracer(item):
-                return True
+        try:
+            for item in value:
+                if type(item) not in PLAIN and holds_tracer(item):
+                    return True
+        except RecursionError:
+            raise too_deep() from None
         return False
     return isinstance(value, Tracer)
 

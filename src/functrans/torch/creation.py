@@ -28,6 +28,8 @@ def chosen_dtype(dtype: Any, otherwise: Any) -> np.dtype[Any]:
 
 def _check_nested(data: Any, depth: int = 0) -> tuple[int, ...]:
     """The shape of nested lists, which must not be ragged."""
+    if depth > 64:
+        raise TensorValueError(f"too many dimensions {type(data).__name__!r}")
     if isinstance(data, Tensor):
         return tuple(data.shape)
     if isinstance(data, np.ndarray):

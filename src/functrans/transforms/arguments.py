@@ -41,6 +41,20 @@ def named_like(function: Callable[..., Any], transform: str) -> Callable[[_Funct
     return decorate
 
 
+def several(option: Any, kind: type, name: str) -> tuple[Any, ...]:
+    """An option that is one int (or str), or several of them, as a tuple."""
+    values = (
+        tuple(option) if isinstance(option, (tuple, list, set, frozenset, range)) else (option,)
+    )
+    kinds = (int, np.integer) if kind is int else (kind,)
+    for value in values:
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise errors.OptionError(
+                f"{name} must be one {kind.__name__} or a tuple of them, not {option!r}."
+            )
+    return values
+
+
 def positions_of(argnums: int | Sequence[int], count: int, function: Any) -> tuple[int, ...]:
     """`argnums` as non-negative positions, checked against the number of arguments."""
     if type(argnums) is int and 0 <= argnums < count:
@@ -85,10 +99,13 @@ def guarded(argument: Any) -> Any:
             small = argument.nbytes <= COPIED_BYTES
             argument = argument.copy("K") if small else argument.view()
             argument.setflags(False)
-    elif type(argument) is tuple or type(argument) is list:
-        return type(argument)(map(guarded, argument))
-    elif type(argument) is dict:
-        return {key: guarded(value) for key, value in argument.items()}
+    elif type(argument) in (tuple, list, dict):
+        try:
+            if type(argument) is dict:
+                return {key: guarded(value) for key, value in argument.items()}
+            return type(argument)(map(guarded, argument))
+        except RecursionError:
+            raise tree.too_deep() from None
     return argument
 
 

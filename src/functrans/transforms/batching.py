@@ -70,6 +70,10 @@ def vmap(
         raise errors.OptionError(
             f"axis_size must be the number of lanes, an int that is not negative, not {requested!r}."
         )
+    if axis_name is not None and not isinstance(axis_name, Hashable):
+        raise errors.OptionError(
+            f"axis_name must be a value that can be compared, such as a str, not {axis_name!r}."
+        )
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise errors.OptionError(f"chunk_size must be a positive int, not {chunk_size!r}.")
 

@@ -85,7 +85,11 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     >>> vmap(lambda i, x: switch(i, powers, x))(np.arange(3), np.full(3, 2.0))
     array([2., 4., 8.])
     """
-    branches = tuple(branches)
+    if not isinstance(branches, (list, tuple)):
+        raise errors.InputTypeError(
+            f"switch needs a list of functions, not {type(branches).__name__}. Write "
+            "switch(index, [f, g, h], x)."
+        )
     if not branches:
         raise errors.OptionError("switch needs at least one branch.")
     branches = tuple(branches)
@@ -102,7 +106,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 
 
 def _check_scalar(value: Any, what: str) -> None:
-    flat(value, what)
+    tree.check_array(value, what)
     if shape_of(value) != ():
         raise errors.InputTypeError(
             f"{what} has shape {shape_of(value)}; it must be one number. Use np.where to choose entry "
@@ -210,7 +214,7 @@ def _check_branches(branches: tuple[Any, ...], operands: tuple[Any, ...], name: 
     _compared[key] = codes  # before it is done: a branch may call the same function again
     try:
         _compare(branches, operands, name)
-    except errors.BranchError:
+    except BaseException:
         _compared.pop(key, None)
         raise
 

@@ -21,7 +21,7 @@ from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import cast, dtype_of, shape_of, spec_of
 from functrans.interpreters.batch import Batch
 from functrans.interpreters.tape import Tape
-from functrans.transforms.arguments import check_callable
+from functrans.transforms.arguments import check_callable, several
 from functrans.transforms.batching import vmap
 from functrans.transforms.leaves import (
     bare,
@@ -51,8 +51,8 @@ class _Custom:
         check_callable(f, self.kind)
         functools.update_wrapper(self, f)
         self.f = f
-        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        if not all(isinstance(number, int) and number >= 0 for number in numbers):
+        numbers = several(nondiff_argnums, int, f"{self.kind}: nondiff_argnums")
+        if any(number < 0 for number in numbers):
             raise errors.OptionError(
                 f"{self.kind}: nondiff_argnums must be positions, ints that are not negative, not "
                 f"{nondiff_argnums!r}."

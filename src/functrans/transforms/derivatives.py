@@ -140,6 +140,9 @@ def _differentiate(
             except errors.FunctransError:
                 check_inexact(argument, tree.leaves(argument), position, "grad")  # says where it is
                 raise
+            except RecursionError:
+                tree.flatten(argument)  # says that a container holds itself
+                raise
             if holomorphic:
                 _check_holomorphic(likes, f"argument {position}")
         out = f(*traced_args, **kwargs)
@@ -524,6 +527,9 @@ def linear_transpose(f: Callable[..., Any], *examples: Any) -> Callable[..., Any
     (array([3., 2., 1.]),)
     """
     check_callable(f, "linear_transpose")
+    for leaf in tree.leaves(examples):
+        if not isinstance(leaf, ArraySpec):
+            tree.check_array(leaf, "linear_transpose: an example")
     zeros = tree.map(lambda leaf: np.zeros(shape_of(leaf), dtype_of(leaf))[()], examples)
     # f is linear if its value at a point is its derivative at 0 applied to that point.
     random = np.random.default_rng(0)

@@ -170,10 +170,14 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     check_callable(body, "fori_loop")
     limits = []
     for limit, what in ((lower, "lower"), (upper, "upper")):
-        flat(limit, f"fori_loop: the {what} limit")
+        tree.check_array(limit, f"fori_loop: the {what} limit")
         if shape_of(limit) != () or dtype_of(limit).kind not in "iu":
             raise errors.InputTypeError(
                 f"fori_loop: the {what} limit must be one integer, not {described(limit)}."
+            )
+        if type(limit) is int and not -(2**63) <= limit < 2**63:
+            raise errors.InputTypeError(
+                f"fori_loop: the {what} limit {limit} has more than 64 bits."
             )
         lanes = lanes_of(limit)
         limits.append(int(lanes.flat[0]) if agree(lanes) else None)

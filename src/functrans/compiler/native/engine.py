@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
-_lock = threading.RLock()  # what belongs to LLVM is used by one thread at a time
+LOCK = threading.RLock()  # what belongs to LLVM is used by one thread at a time
+_LLVMLITES = llvm.ffi.lib._lock  # within ours; alone where an object of llvmlite is freed
+
+
+def _take_locks() -> None:
+    LOCK.acquire()
+    _LLVMLITES.__enter__()
+
+
+def _give_locks() -> None:
+    _LLVMLITES.__exit__()
+    LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # A child must not inherit a lock from a thread that it does not have: it would wait forever.
+    os.register_at_fork(before=_take_locks, after_in_parent=_give_locks, after_in_child=_give_locks)
 
 
 @cache
@@ -45,7 +62,7 @@ def vector_bytes() -> int:
 
 def object_code(text: str) -> bytes:
     """The machine code of a module, as an object file."""
-    with _lock:
+    with LOCK:
         machine = _machine()
         return bytes(machine.emit_object(llvm.parse_assembly(text)))
 
@@ -54,7 +71,7 @@ class Code:
     """Machine code in memory, alive as long as this object."""
 
     def __init__(self, object_file: bytes) -> None:
-        with _lock:
+        with LOCK:
             _target()
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
@@ -62,6 +79,6 @@ class Code:
 
     def address(self, name: str) -> int:
         """Where a function or a variable of the module is."""
-        with _lock:
+        with LOCK:
             engine = self._engine
             return int(engine.get_function_address(name) or engine.get_global_value_address(name))

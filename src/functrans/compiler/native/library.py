@@ -6,7 +6,6 @@ import ctypes
 import os
 import platform
 import re
-import threading
 from collections.abc import Callable, Iterable
 
 import llvmlite.binding as llvm
@@ -16,13 +15,12 @@ from functrans.compiler.native import mathematics
 from functrans.compiler.native.arguments import ARGUMENTS
 from functrans.compiler.native.arguments import FUNCTIONS as ARGUMENT_FUNCTIONS
 from functrans.compiler.native.cache import load_code
-from functrans.compiler.native.engine import Code
+from functrans.compiler.native.engine import LOCK, Code
 from functrans.compiler.native.kinds import FLOAT32, FLOAT64
 from functrans.compiler.native.pool import pool_text
 from functrans.compiler.native.tiles import TileWriter
 from functrans.compiler.native.workspace import WORKSPACE
 
-_lock = threading.RLock()
 _codes: dict[str, Code] = {}  # by the name of each function
 
 
@@ -54,7 +52,7 @@ def provide_declared(declarations: Iterable[str]) -> None:
 
 def _provide(names: tuple[str, ...], text: Callable[[], str]) -> None:
     """Compile the functions of one module, if that has not been done."""
-    with _lock:
+    with LOCK:
         if names[0] in _codes:
             return
         code = load_code(text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from functrans.core import errors
 from functrans.testing.programs.choosing import Chooser, Drawn, Seeded
 from functrans.testing.programs.program import Program
 from functrans.testing.programs.statements import KINDS
@@ -27,6 +28,11 @@ def random_program(chooser: Chooser) -> Program:
     >>> program.source.startswith("def f0(x0")
     True
     """
+    if not isinstance(chooser, Chooser):
+        raise errors.InputTypeError(
+            "random_program needs a Chooser, such as Seeded(1) of functrans.testing.programs, not "
+            f"{type(chooser).__name__}."
+        )
     writer = Writer(chooser, narrow=chooser.chance(15))
     parameters, shared = _write_parameters(writer)
     wanted = 1 + chooser.below(7)

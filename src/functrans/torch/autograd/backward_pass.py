@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,17 @@ from functrans.transforms.arguments import own_all
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, Tensor) or value is None else tuple(value)
+
+
+def _tensors(value: Any) -> tuple[Tensor, ...]:
+    """One tensor or several, as a tuple."""
+    if not isinstance(value, (Tensor, Iterable)):
+        raise TensorTypeError(f"expected a Tensor or several, but got {type(value).__name__}")
+    values = _as_tuple(value)
+    for k, each in enumerate(values):
+        if not isinstance(each, Tensor):
+            raise TensorTypeError(f"expected Tensor as element {k}, but got {type(each).__name__}")
+    return values
 
 
 def _seeds(outputs: tuple[Tensor, ...], gradients: tuple[Any, ...], create: bool) -> list[Any]:
@@ -85,7 +96,7 @@ def backward(
     >>> x.grad
     tensor(6.)
     """
-    outputs = _as_tuple(tensors)
+    outputs = _tensors(tensors)
     gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
     seeds = _seeds(outputs, gradients, create_graph)
     if create_graph and not _warned:
@@ -100,7 +111,7 @@ def backward(
         )
     targets: Any = None
     if inputs is not None:
-        targets = _as_tuple(inputs)
+        targets = _tensors(inputs)
         if not targets:
             raise TensorError("`inputs` argument to `backward()` cannot be empty.")
         _check_targets(targets)
@@ -181,7 +192,7 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
             "allow_unused=False."
         )
-    outs, targets = _as_tuple(outputs), _as_tuple(inputs)
+    outs, targets = _tensors(outputs), _tensors(inputs)
     _check_targets(targets)
     given = (None,) * len(outs) if grad_outputs is None else _as_tuple(grad_outputs)
     retain = create_graph if retain_graph is None else retain_graph

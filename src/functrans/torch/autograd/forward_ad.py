@@ -55,7 +55,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "Trying to exit a forward AD level which was not the last one that was created. This is "
             "not supported."
         )
-    _levels.pop().__exit__(None, None, None)
+    _levels.pop().leave()
 
 
 class dual_level:
