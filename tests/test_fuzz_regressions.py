@@ -149,3 +149,36 @@ def test_an_unmapped_value_without_axes_may_be_assigned_into_a_plain_array(dtype
 
     found = ft.vmap(f, (0, None))(X, np.array(3.0))
     np.testing.assert_array_equal(found, np.stack([f(x, np.array(3.0)) for x in X]))
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        lambda x: ft.grad(lambda u: np.sum(0.4 * u + x))(x),
+        lambda x: ft.vjp(lambda u: 0.4 * u + x, x)[1](np.ones(2))[0],
+        lambda x: ft.jvp(lambda u: 0.4 * u + x, (x,), (np.ones(2),))[1],
+        lambda x: ft.vmap(lambda u: np.cos(0.0 * 2.0))(x) * np.ones(2),
+        lambda x: np.sum(ft.jacrev(lambda u: 0.4 * u)(x), axis=0),
+        lambda x: np.sum(ft.jacfwd(lambda u: 0.4 * u)(x), axis=0),
+    ],
+)
+def test_a_derivative_that_is_the_same_for_all_values_takes_traced_ones(constant):
+    # It was a plain array, which can be neither indexed by traced values nor assigned them.
+    def f(x, i):
+        y = constant(x)
+        part = y[i]
+        y[0] = x[1]
+        return y * part
+
+    x, places = np.stack([X, 2 * X, -X]), np.array([0, 1, 0])
+    expected = np.stack([f(row, i) for row, i in zip(x, places, strict=True)])
+    np.testing.assert_allclose(ft.vmap(f)(x, places), expected)
+
+
+def test_what_python_computes_alone_inside_a_transform_is_indexed_as_outside():
+    def f(x):
+        return ft.vjp(lambda u: 0.5 * u, x)[1](0.7 * x)[0][None]
+
+    np.testing.assert_allclose(f(1.5), [0.525])
+    np.testing.assert_allclose(ft.jacfwd(f)(1.5), [0.35])
+    np.testing.assert_allclose(ft.jacrev(f)(1.5), [0.35])

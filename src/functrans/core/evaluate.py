@@ -84,6 +84,17 @@ def open_array(value: Any) -> Any:
     return OpenArray(value) if type(value) is np.ndarray else value
 
 
+def opened(results: list[Any], given: Iterable[Any]) -> list[Any]:
+    """What a transform returns for arguments of which some are traced by another one around it.
+
+    A gradient that is the same for all values comes out as a plain array. Like all that is made of traced
+    arguments, it may be indexed by traced values, and assigned them.
+    """
+    if running_interpreters() and any(isinstance(value, Tracer) for value in given):
+        return [open_array(result) for result in results]
+    return results
+
+
 def as_constant(value: Any) -> Any:
     """What an interpreter computes with in place of a value that is not its own."""
     return value.value if type(value) is OpenArray else value

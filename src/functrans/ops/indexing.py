@@ -14,7 +14,7 @@ import numpy as np
 from functrans.core.accumulate import Accumulator, Deposit
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import Primitive
-from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
+from functrans.core.shapes import PYTHON_SCALARS, ArraySpec, dtype_of, shape_of, sum_to_shape
 from functrans.ops.adding import sum_rows
 
 
@@ -100,7 +100,12 @@ def _moveaxis(x: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> 
 
 
 def _index(x: Any, *arrays: Any, template: tuple[Any, ...]) -> Any:
-    return x[_fill(template, arrays)] if arrays else x[template]
+    try:
+        return x[_fill(template, arrays)] if arrays else x[template]
+    except TypeError:
+        if type(x) not in PYTHON_SCALARS:
+            raise
+        return _index(np.asarray(x), *arrays, template=template)  # what Python has computed alone
 
 
 _MANY = 1000  # so many values are better added up apart

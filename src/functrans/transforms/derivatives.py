@@ -14,6 +14,7 @@ from functrans.core.evaluate import (
     captured,
     check_unchanged,
     kept,
+    opened,
     watched_since,
 )
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
@@ -164,7 +165,7 @@ def _differentiate(
     del out
     check_unchanged(watched_since(tape.mark))
     sweep(tape.records, cotangents)
-    found = iter(own_all(cotangents, keys, likes, set()))
+    found = iter(opened(own_all(cotangents, keys, likes, set()), likes))
 
     gradients = [_replaced(args[position], found) for position in positions]
     if box is not None:
@@ -345,8 +346,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         sweep(list(records), cotangents)
         return tuple(
             unflatten_argument(
-                structure,
-                own_all(cotangents, keys, specs, given),
+                structure, opened(own_all(cotangents, keys, specs, given), (*leaves, *values))
             )
             for structure, specs, keys in tape_inputs
         )
@@ -405,6 +405,7 @@ def jvp(
     out_leaves, out_structure = flatten_argument(out)
     value = unflatten_argument(out_structure, [_primal(leaf, dual) for leaf in out_leaves])
     pushed = own_distinct([_tangent(leaf, dual) for leaf in out_leaves], moving)
+    pushed = opened(pushed, (*leaves, *moving))
     tangent = unflatten_argument(out_structure, pushed)
     return (value, tangent, aux) if has_aux else (value, tangent)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from functrans.core import errors, tree
 from functrans.core.dispatch import running_interpreters
+from functrans.core.evaluate import opened
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.interpreters.stage import Stage, StageTracer
 from functrans.transforms.arguments import (
@@ -207,6 +208,7 @@ def jacfwd(
         rows = mapped(*_basis(leaves))
         _check_complex(leaves, tree.leaves(rows), "jacfwd", holomorphic)
         stacks, outer = tree.flatten(rows)
+        stacks = opened(stacks, leaves)
         parts = [_split_rows(s, leaves, structure, len(shape_of(s)) - 1) for s in stacks]
         # With one int as argnums there is no tuple of arguments.
         result = tree.unflatten(
@@ -279,6 +281,7 @@ def jacrev(
         rows = mapped(*_basis(leaves))
         # rows: for every argument leaf a stack over the outputs; wanted: outputs outside.
         row_leaves, row_structure = tree.flatten(rows)
+        row_leaves = opened(row_leaves, chosen_leaves)
         per_leaf = [tree.leaves(_split_rows(row, leaves, structure, 0)) for row in row_leaves]
         results = []
         for k in range(len(leaves)):
