@@ -182,3 +182,19 @@ def test_what_python_computes_alone_inside_a_transform_is_indexed_as_outside():
     np.testing.assert_allclose(f(1.5), [0.525])
     np.testing.assert_allclose(ft.jacfwd(f)(1.5), [0.35])
     np.testing.assert_allclose(ft.jacrev(f)(1.5), [0.35])
+
+
+def test_native_code_looks_at_the_indices_that_there_are():
+    # Past the end of a vector stood ones, out of range for an axis of length 1; NumPy repeated the call.
+    pytest.importorskip("llvmlite")
+
+    def f(parts, i):
+        x, (y,) = parts
+        return {"x": np.exp(x[i]), "y": [y * 2.0]}
+
+    parts = (np.ones(1), [np.arange(3.0)])
+    mapped = ft.jit(f, backend="native")
+    for places in (np.array([0, -1, 0]), np.array([0, 0])):
+        assert_trees_close(mapped(parts, places), f(parts, places))
+    with pytest.raises(IndexError):
+        mapped(parts, np.array([0, 1]))

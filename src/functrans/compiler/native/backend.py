@@ -105,7 +105,8 @@ def _function(graph: Graph, arguments: Any, results: Any, slow: Any) -> tuple[An
 
     def in_numpy(*args: Any) -> Any:
         """The same in NumPy, which raises the error for an index out of range."""
-        return compile_graph(graph).function(*tree.leaves(args))
+        found = compile_graph(graph).function(*tree.leaves(args))
+        return tree.map(lambda k: found[k], results)
 
     module = Module(plan, arguments, results, slow, in_numpy)
     code = load_code(module.text)

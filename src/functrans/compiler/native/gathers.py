@@ -89,22 +89,25 @@ class Gatherer:
         )
         self.base = kernel.address(access, index)
 
-    def distances(self, indices: list[str]) -> str:
-        """The distance of every lane from the base, and a note if one is out of range."""
+    def distances(self, indices: list[str], count: int) -> str:
+        """The distance of every lane from the base, and a note if one of the first is out of range."""
         lanes, total = self.lanes, ""
         for place, number in zip(self.places, indices, strict=True):
             length = lanes.constant(place.length, INT64)
             negative = lanes.op("icmp slt", INT64, number, "zeroinitializer")
             wrapped = lanes.select(negative, INT64, lanes.op("add", INT64, number, length), number)
             fits = lanes.op("icmp ult", INT64, wrapped, length)
-            self._note(lanes.op("xor", BOOL, fits, lanes.constant(True, BOOL)))
+            self._note(lanes.op("xor", BOOL, fits, lanes.constant(True, BOOL)), count)
             safe = lanes.select(fits, INT64, wrapped, "zeroinitializer")
             term = lanes.op("mul", INT64, safe, lanes.constant(place.stride, INT64))
             total = lanes.op("add", INT64, total, term) if total else term
         return total
 
-    def _note(self, wrong: str) -> None:
+    def _note(self, wrong: str, count: int) -> None:
         writer, width = self.kernel.writer, self.lanes.width
+        if count < width:  # what is past the end may be any number
+            first = ", ".join(f"i1 {'true' if lane < count else 'false'}" for lane in range(width))
+            wrong = writer.op(f"and <{width} x i1> {wrong}, <{first}>")
         any_wrong = writer.call(
             "i1", f"llvm.vector.reduce.or.v{width}i1", [(f"<{width} x i1>", wrong)]
         )

@@ -542,7 +542,8 @@ class KernelWriter(AccessWriter):
             kind = self.accesses[target].view.buffer.kind
             if item.places:
                 places = Gatherer(self, lanes, target, item.places, index)
-                distances = places.distances([value_of(p.variable, INT64) for p in item.places])
+                numbers = [value_of(p.variable, INT64) for p in item.places]
+                distances = places.distances(numbers, count)
                 if item.action == "gather":
                     known[item.variable] = places.load(distances, count)
                 else:
