@@ -85,7 +85,7 @@ def open_array(value: Any) -> Any:
 
 
 def opened(results: list[Any], given: Iterable[Any]) -> list[Any]:
-    """What a transform returns for arguments of which some are traced by another one around it.
+    """Derivatives at arguments of which some are traced by another transform around.
 
     A gradient that is the same for all values comes out as a plain array. Like all that is made of traced
     arguments, it may be indexed by traced values, and assigned them.

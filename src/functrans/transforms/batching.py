@@ -9,7 +9,7 @@ import numpy as np
 
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, named_axis, running_interpreters
-from functrans.core.evaluate import as_constant, captured, open_array, opened
+from functrans.core.evaluate import as_constant, captured, open_array
 from functrans.core.progress import progress_bar
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.interpreters.batch import Batch, BatchTracer
@@ -264,7 +264,7 @@ def _own(out: Any, inputs: list[Any]) -> Any:
         return leaf.copy() if shares else leaf
 
     leaves, structure = flatten_argument(out)
-    return unflatten_argument(structure, opened([own(leaf) for leaf in leaves], inputs))
+    return unflatten_argument(structure, [own(leaf) for leaf in leaves])
 
 
 class _Run:

@@ -345,9 +345,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         check_unchanged(watched)
         sweep(list(records), cotangents)
         return tuple(
-            unflatten_argument(
-                structure, opened(own_all(cotangents, keys, specs, given), (*leaves, *values))
-            )
+            unflatten_argument(structure, own_all(cotangents, keys, specs, given))
             for structure, specs, keys in tape_inputs
         )
 
@@ -405,7 +403,6 @@ def jvp(
     out_leaves, out_structure = flatten_argument(out)
     value = unflatten_argument(out_structure, [_primal(leaf, dual) for leaf in out_leaves])
     pushed = own_distinct([_tangent(leaf, dual) for leaf in out_leaves], moving)
-    pushed = opened(pushed, (*leaves, *moving))
     tangent = unflatten_argument(out_structure, pushed)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
