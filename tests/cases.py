@@ -186,6 +186,7 @@ add("real", lambda x: x.real, ANY_SHAPE, complexes=True)
 add("imag", lambda x: x.imag * x, ANY_SHAPE, complexes=True)
 add("np.real", np.real, ANY_SHAPE, complexes=True)
 add("np.imag", lambda x: np.imag(x) * x, ANY_SHAPE, complexes=True)
+add("angle", lambda x: np.angle(x) * x, ANY_SHAPE, complexes=True)
 
 for function in (np.floor, np.ceil, np.trunc, np.rint, np.sign):
     add(function.__name__, function, ANY_SHAPE, differentiable=False)
@@ -229,6 +230,7 @@ REAL_BINARY = {
     "fmax": (np.fmax, Reals(), Reals()),
     "fmin": (np.fmin, Reals(), Reals()),
     "copysign": (np.copysign, Reals(), Reals()),
+    "nextafter": (np.nextafter, Reals(), Reals()),
     "mod": (np.mod, Reals(5.2, 5.4), Reals(2.05, 2.15)),
     "mod of negative": (np.mod, Reals(-5.4, -5.2), Reals(2.05, 2.15)),
     "remainder": (np.remainder, Reals(5.2, 5.4), Reals(-2.15, -2.05)),
@@ -325,6 +327,8 @@ add("x // 2 * x", lambda x: x // 2.0 * x, ((2, 3),), Reals(2.1, 3.9))
 add("7 // x * x", lambda x: 7.0 // x * x, ((2, 3),), Reals(2.4, 3.4))
 add("relu", lambda x: np.maximum(x, 0), ((2, 3),))
 add("0.0 first relu", lambda x: np.maximum(0.0, x), ((2, 3),))
+add("minimum with 0", lambda x: np.minimum(x, 0), ((2, 3),))
+add("minimum of 0.0 first", lambda x: np.minimum(0.0, x), ((2, 3),))
 add(
     "the same argument twice",
     lambda x: x * x * np.sin(x) / (2 + x),

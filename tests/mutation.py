@@ -2,6 +2,7 @@
 
     python tests/mutation.py                      all rules against the tests of laws and of control flow
     python tests/mutation.py --sample 50 -k sin   some of them, against the tests with that in their name
+    python tests/mutation.py --only 'fft|svd'     the rules of the primitives of these names
 
 First the tests run once, while it is noted which rules each of them uses. Then each rule is broken in one way
 at a time, and the fastest tests that use it run until one fails. What survives is a hole in the net.
@@ -10,13 +11,17 @@ at a time, and the fastest tests that use it run until one fails. What survives 
 from __future__ import annotations
 
 import argparse
+import importlib
+import pkgutil
 import random
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,6 +29,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import Phase, settings
 
+import functrans
 from functrans.core.accumulate import Deposit
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import HigherOrder, Primitive
@@ -46,6 +52,8 @@ NET = [
 ]
 TRIES = 60  # tests that may notice one mutation
 Damage = Callable[[Any], Any]
+Place = tuple[str, str, int]  # a primitive, a slot, and which argument
+Users = dict[Place, list[Any]]
 
 
 # What is done to a tangent, or to a cotangent.
@@ -84,14 +92,9 @@ class Mutation:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        primitive = self.primitive
-        slots = {slot: getattr(primitive, slot) for slot in _slots(primitive)}
-        try:
-            getattr(self, f"_break_{self.slot}")(primitive, DAMAGES[self.kind])
+        with restored([self.primitive]):
+            getattr(self, f"_break_{self.slot}")(self.primitive, DAMAGES[self.kind])
             yield
-        finally:
-            for slot, value in slots.items():
-                setattr(primitive, slot, value)
 
     def _noted(self, right: Any, wrong: Any) -> Any:
         """The wrong result, after a look at how it differs from the right one."""
@@ -213,6 +216,17 @@ def _masks(primitive: Any) -> list[tuple[int, Any]]:
     return list(enumerate(primitive.pushes))
 
 
+@contextmanager
+def restored(primitives: Iterable[Primitive]) -> Iterator[None]:
+    """Whatever happens to the rules of these primitives meanwhile is undone."""
+    kept = [(each, slot, getattr(each, slot)) for each in primitives for slot in _slots(each)]
+    try:
+        yield
+    finally:
+        for each, slot, value in kept:
+            setattr(each, slot, value)
+
+
 def _slots(primitive: Any) -> list[str]:
     names = ["jvp", "vjp", "batch"]
     if hasattr(primitive, "pushes"):
@@ -229,28 +243,41 @@ def _among_tracked(mask: int, place: int) -> int | None:
     return (mask & ((1 << place) - 1)).bit_count()
 
 
-def rule_calls() -> dict[str, Primitive]:
-    """All primitives by name; two of one name are told apart by a number."""
+def primitives() -> dict[str, Primitive]:
+    """All primitives by name; two of one name are told apart by a number.
+
+    Most are names of a module. Those of ufuncs are in the table of ufuncs, or called by a function there.
+    """
+    for module in pkgutil.walk_packages(functrans.__path__, "functrans."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     found: dict[str, Primitive] = {}
     seen = set()
-    for name in sorted(sys.modules):
-        if not name.startswith("functrans."):
-            continue
-        for value in list(vars(sys.modules[name]).values()):
-            if isinstance(value, Primitive) and id(value) not in seen:
-                seen.add(id(value))
-                unique, k = value.name, 2
-                while unique in found:
-                    unique, k = f"{value.name}#{k}", k + 1
-                found[unique] = value
+    modules = [sys.modules[name] for name in sorted(sys.modules) if name.startswith("functrans.")]
+    for value in [each for module in modules for held in vars(module).values() for each in _in(held)]:
+        if isinstance(value, Primitive) and id(value) not in seen:
+            seen.add(id(value))
+            unique, k = value.name, 2
+            while unique in found:
+                unique, k = f"{value.name}#{k}", k + 1
+            found[unique] = value
     return found
+
+
+def _in(value: Any) -> list[Any]:
+    """What a global name of a module stands for: a value, those of a table, or what a function calls."""
+    if isinstance(value, dict):
+        return [each for entry in value.values() for each in _in(entry)]
+    if isinstance(value, FunctionType):
+        return [cell.cell_contents for cell in value.__closure__ or ()]
+    return [value]
 
 
 class Recorder:
     """Notes which rules are used: names of (primitive, slot, place of an argument)."""
 
     def __init__(self, primitives: dict[str, Primitive]) -> None:
-        self.used: set[tuple[str, str, int]] = set()
+        self.used: set[Place] = set()
         for name, primitive in primitives.items():
             self._watch(name, primitive)
 
@@ -313,12 +340,20 @@ class Recorder:
             return None
 
         def watched(*args: Any) -> Any:
+            result = rule(*args)  # a rule may refuse
             self._note(name, slot, _bits(mask))
-            return rule(*args)
+            return result
 
         if hasattr(rule, "needs"):
             watched.needs = rule.needs  # type: ignore[attr-defined]
         return watched
+
+
+@contextmanager
+def recording(primitives: dict[str, Primitive]) -> Iterator[set[Place]]:
+    """The rules that are used meanwhile."""
+    with restored(primitives.values()):
+        yield Recorder(primitives).used
 
 
 def _bits(mask: int) -> list[bool]:
@@ -328,7 +363,10 @@ def _bits(mask: int) -> list[bool]:
 class Check:
     """A plugin of pytest that runs the collected tests first as they are, and then against mutations."""
 
-    def __init__(self, sample: int | None, seed: int, kinds: list[str]) -> None:
+    def __init__(self, sample: int | None, seed: int, kinds: list[str], only: str) -> None:
+        self.primitives = {
+            name: each for name, each in primitives().items() if re.search(only, name)
+        }
         self.sample = sample
         self.seed = seed
         self.kinds = kinds
@@ -346,15 +384,14 @@ class Check:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> bool:
         users = self._recorded(session.items)
-        primitives = rule_calls()
         mutations = [
-            Mutation(name, primitives[name], slot, place, kind)
+            Mutation(name, self.primitives[name], slot, place, kind)
             for name, slot, place in sorted(users)
             for kind in self.kinds
         ]
         self.unused = [
             (name, slot)
-            for name, primitive in primitives.items()
+            for name, primitive in self.primitives.items()
             for slot in _rules_of(primitive)
             if not any(user[:2] == (name, slot) for user in users)
         ]
@@ -368,33 +405,18 @@ class Check:
                 print(f"{k + 1} of {len(mutations)}, {len(self.survivors)} survive", flush=True)
         return True
 
-    def _recorded(self, items: list[Any]) -> dict[tuple[str, str, int], list[Any]]:
+    def _recorded(self, items: list[Any]) -> Users:
         """For each rule the tests that use it, the fastest first."""
-        users: dict[tuple[str, str, int], list[tuple[float, Any]]] = {}
-        known: dict[str, Primitive] = {}
-        watching = None
-        for item in items:
-            if set(current := rule_calls()) != set(known):  # a test has imported more of them
-                new = {name: p for name, p in current.items() if name not in known}
-                originals = [
-                    (p, {slot: getattr(p, slot) for slot in _slots(p)}) for p in new.values()
-                ]
-                self.originals = [*getattr(self, "originals", []), *originals]
-                recorder = Recorder(new)
-                watching = recorder if watching is None else watching
-                recorder.used = watching.used
-                known = current
-            assert watching is not None
-            watching.used.clear()
-            started = perf_counter()
-            if message := _failure(item):
-                raise AssertionError(f"{item.nodeid} fails without any mutation: {message}")
-            seconds = perf_counter() - started
-            for rule in watching.used:
-                users.setdefault(rule, []).append((seconds, item))
-        for primitive, slots in self.originals:
-            for slot, value in slots.items():
-                setattr(primitive, slot, value)
+        users: dict[Place, list[tuple[float, Any]]] = {}
+        with recording(self.primitives) as used:
+            for item in items:
+                used.clear()
+                started = perf_counter()
+                if message := _failure(item):
+                    raise AssertionError(f"{item.nodeid} fails without any mutation: {message}")
+                seconds = perf_counter() - started
+                for rule in used:
+                    users.setdefault(rule, []).append((seconds, item))
         return {
             rule: [item for _, item in sorted(tests, key=lambda test: test[0])]
             for rule, tests in users.items()
@@ -412,6 +434,7 @@ class Check:
             self.harmless[mutation] = names
         else:
             self.survivors[mutation] = names
+            print(f"survives: {mutation}", flush=True)
 
 
 def _varied(items: list[Any]) -> list[Any]:
@@ -443,9 +466,10 @@ def check(
     sample: int | None = None,
     seed: int = 0,
     kinds: list[str] | None = None,
+    only: str = "",
 ) -> Check:
     """Run the check in this process."""
-    plugin = Check(sample, seed, kinds or list(DAMAGES))
+    plugin = Check(sample, seed, kinds or list(DAMAGES), only)
     arguments = [str(HERE / name) for name in files]
     arguments += ["-o", "addopts=", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
     pytest.main([*arguments, "-k", keywords] if keywords else arguments, plugins=[plugin])
@@ -458,6 +482,7 @@ def main() -> int:
     parser.add_argument(
         "-k", dest="keywords", default="", help="as pytest's: which tests are the net"
     )
+    parser.add_argument("--only", default="", help="primitives whose name has this pattern")
     parser.add_argument("--kinds", nargs="*", default=list(DAMAGES), choices=list(DAMAGES))
     parser.add_argument("--sample", type=int, help="so many mutations, at random")
     parser.add_argument("--seed", type=int, default=0)

@@ -82,6 +82,20 @@ def repeated_integers_take_the_last_value(x):
 
 
 @case(VECTOR)
+def repeated_integers_that_depend_on_values(x):
+    places = np.argsort(x)[[0, 1, 0, 4, 1]]
+    x[places] = np.exp(x)
+    return [x]
+
+
+@case(CUBE)
+def repeated_pairs_that_depend_on_values(x):
+    order = np.argsort(x[0, :, 0])
+    x[[1, 0, 1, 1], order[[0, 1, 0, 2]]] = x[0, [0, 1, 2, 1]] ** 2
+    return [x]
+
+
+@case(VECTOR)
 def repeated_integers_add_once(x):
     x[[0, 0, 1]] += np.array([10.0, 20.0, 30.0]) * x[4]
     return [x]

@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from everywhere import EXACT, SQUARE, VECTOR, lanes_like
-from oracles import assert_trees_close, loop_vmap
+from oracles import assert_trees_close, loop_vmap, numerical_jvp
 
 import functrans as ft
 
@@ -86,6 +86,26 @@ def test_closures_branches_and_keywords(policy):
     assert_trees_close(mapped, loop_vmap(ft.grad(plain), (None, 0))(SQUARE, batch), **EXACT)
     total = lambda f: lambda w: np.sum(ft.vmap(f, (None, 0))(w, batch))
     assert_trees_close(ft.grad(total(ours))(SQUARE), ft.grad(total(plain))(SQUARE), **EXACT)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_tangents_of_several_results(policy):
+    def f(w, x):
+        hidden = ft.checkpoint_name(np.tanh(w @ x), "hidden")
+        return np.sum(hidden), np.sin(hidden) * x, w @ hidden
+
+    args, tangents = (SQUARE, VECTOR[:3]), (np.cos(SQUARE), np.arange(1.0, 4.0))
+    expected = numerical_jvp(f, args, tangents)
+    graph = ft.make_graph(ft.checkpoint(f, policy=policy))(*args)
+    out, tangent = ft.jvp(graph, args, tangents)
+    assert_trees_close(out, f(*args), **EXACT)
+    assert_trees_close(tangent, expected)
+    # And around reverse mode, which records the call: the same as without a checkpoint.
+    loss = lambda f: lambda *args: sum(np.sum(out * out) for out in f(*args))
+    gradient = lambda f: ft.grad(loss(f), (0, 1))
+    curvature = ft.jvp(gradient(ft.checkpoint(f, policy=policy)), args, tangents)[1]
+    assert_trees_close(curvature, ft.jvp(gradient(f), args, tangents)[1], **EXACT)
+    assert_trees_close(curvature, numerical_jvp(gradient(f), args, tangents), 1e-5, 1e-6)
 
 
 def peak_memory(run):
