@@ -49,6 +49,12 @@ NET = [
     "test_assignment.py",
     "test_assignment_rules.py",
     "test_fuzz_regressions.py",
+    "test_random.py",
+    "test_solutions.py",
+    "test_scipy.py",
+    "test_scipy_odeint.py",
+    "test_scipy_special.py",
+    "test_scipy_moments.py",
 ]
 TRIES = 60  # tests that may notice one mutation
 Damage = Callable[[Any], Any]
@@ -363,13 +369,16 @@ def _bits(mask: int) -> list[bool]:
 class Check:
     """A plugin of pytest that runs the collected tests first as they are, and then against mutations."""
 
-    def __init__(self, sample: int | None, seed: int, kinds: list[str], only: str) -> None:
+    def __init__(
+        self, sample: int | None, seed: int, kinds: list[str], only: str, examples: int
+    ) -> None:
         self.primitives = {
             name: each for name, each in primitives().items() if re.search(only, name)
         }
         self.sample = sample
         self.seed = seed
         self.kinds = kinds
+        self.examples = examples
         self.killed: dict[Mutation, str] = {}
         self.survivors: dict[Mutation, list[str]] = {}
         self.harmless: dict[Mutation, list[str]] = {}  # the rule gives zero wherever it is used
@@ -377,8 +386,12 @@ class Check:
 
     def pytest_sessionstart(self) -> None:
         # Found is found: no need to make examples smaller.
-        phases = [Phase.explicit, Phase.generate]
-        settings.register_profile("mutation", settings.get_profile("functrans"), phases=phases)
+        settings.register_profile(
+            "mutation",
+            settings.get_profile("functrans"),
+            phases=[Phase.explicit, Phase.generate],
+            max_examples=self.examples,
+        )
         settings.load_profile("mutation")
 
     @pytest.hookimpl(tryfirst=True)
@@ -467,9 +480,10 @@ def check(
     seed: int = 0,
     kinds: list[str] | None = None,
     only: str = "",
+    examples: int = 3,
 ) -> Check:
     """Run the check in this process."""
-    plugin = Check(sample, seed, kinds or list(DAMAGES), only)
+    plugin = Check(sample, seed, kinds or list(DAMAGES), only, examples)
     arguments = [str(HERE / name) for name in files]
     arguments += ["-o", "addopts=", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
     pytest.main([*arguments, "-k", keywords] if keywords else arguments, plugins=[plugin])
@@ -484,6 +498,7 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", help="primitives whose name has this pattern")
     parser.add_argument("--kinds", nargs="*", default=list(DAMAGES), choices=list(DAMAGES))
+    parser.add_argument("--examples", type=int, default=3, help="that hypothesis draws for a test")
     parser.add_argument("--sample", type=int, help="so many mutations, at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", action="store_true", help="say what notices each mutation")
