@@ -34,6 +34,7 @@ from functrans.core.accumulate import Deposit
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import HigherOrder, Primitive
 from functrans.core.shapes import dtype_of
+from functrans.ops import gamma
 
 HERE = Path(__file__).parent
 # The files whose tests hold rules against numbers.
@@ -50,12 +51,14 @@ NET = [
     "test_assignment_rules.py",
     "test_fuzz_regressions.py",
     "test_random.py",
+    "test_random_helpers.py",
     "test_solutions.py",
     "test_scipy.py",
     "test_scipy_odeint.py",
     "test_scipy_special.py",
     "test_scipy_moments.py",
 ]
+FAMILIES = [gamma.polygamma, gamma._moment]  # primitives by order; higher orders have the same rules
 TRIES = 60  # tests that may notice one mutation
 Damage = Callable[[Any], Any]
 Place = tuple[str, str, int]  # a primitive, a slot, and which argument
@@ -252,7 +255,8 @@ def _among_tracked(mask: int, place: int) -> int | None:
 def primitives() -> dict[str, Primitive]:
     """All primitives by name; two of one name are told apart by a number.
 
-    Most are names of a module. Those of ufuncs are in the table of ufuncs, or called by a function there.
+    Most are names of a module. Those of ufuncs are in the table of ufuncs, or called by a function there,
+    and those of a family are made when they are first needed.
     """
     for module in pkgutil.walk_packages(functrans.__path__, "functrans."):
         if not module.name.endswith("__main__"):
@@ -260,7 +264,8 @@ def primitives() -> dict[str, Primitive]:
     found: dict[str, Primitive] = {}
     seen = set()
     modules = [sys.modules[name] for name in sorted(sys.modules) if name.startswith("functrans.")]
-    for value in [each for module in modules for held in vars(module).values() for each in _in(held)]:
+    values = [each for module in modules for held in vars(module).values() for each in _in(held)]
+    for value in [*values, *(family(k) for family in FAMILIES for k in range(3))]:
         if isinstance(value, Primitive) and id(value) not in seen:
             seen.add(id(value))
             unique, k = value.name, 2
