@@ -32,7 +32,8 @@ from hypothesis import Phase, settings
 import functrans
 from functrans.core.accumulate import Deposit
 from functrans.core.dispatch import Tracer
-from functrans.core.primitive import HigherOrder, Primitive
+from functrans.core.errors import MissingRuleError
+from functrans.core.primitive import Elementwise, HigherOrder, Primitive
 from functrans.core.shapes import dtype_of
 from functrans.ops import gamma
 
@@ -56,6 +57,7 @@ NET = [
     "test_scipy.py",
     "test_scipy_odeint.py",
     "test_scipy_special.py",
+    "test_scipy_special_others.py",
     "test_scipy_moments.py",
 ]
 FAMILIES = [gamma.polygamma, gamma._moment]  # primitives by order; higher orders have the same rules
@@ -285,15 +287,29 @@ def _in(value: Any) -> list[Any]:
 
 
 class Recorder:
-    """Notes which rules are used: names of (primitive, slot, place of an argument)."""
+    """Notes which rules are used: names of (primitive, slot, place of an argument).
+
+    A rule that does nothing but refuse, since there is no derivative, is in `refused`.
+    """
 
     def __init__(self, primitives: dict[str, Primitive]) -> None:
         self.used: set[Place] = set()
+        self.refused: set[tuple[str, str]] = set()
         for name, primitive in primitives.items():
             self._watch(name, primitive)
 
     def _note(self, name: str, slot: str, flags: Any) -> None:
         self.used.update((name, slot, k) for k, flag in enumerate(flags) if flag)
+
+    @contextmanager
+    def _noted(self, name: str, slot: str, flags: Any) -> Iterator[None]:
+        """Note what is used meanwhile, or that it refuses."""
+        try:
+            yield
+        except MissingRuleError:
+            self.refused.add((name, slot))
+            raise
+        self._note(name, slot, flags)
 
     def _watch(self, name: str, primitive: Any) -> None:
         batch = primitive.batch
@@ -313,21 +329,21 @@ class Recorder:
             jvp = primitive.jvp
 
             def watched_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
-                self._note(name, "jvp", [t is not None for t in tangents])
-                return jvp(out, args, tangents, params)
+                with self._noted(name, "jvp", [t is not None for t in tangents]):
+                    return jvp(out, args, tangents, params)
 
             primitive.jvp = watched_jvp
         if hasattr(primitive, "rules"):
             primitive.rules = tuple(
-                rule and (rule[0], self._noting(name, "vjp", mask, rule[1]))
+                rule and tuple(self._noting(name, "vjp", mask, part) for part in rule)
                 for mask, rule in enumerate(primitive.rules)
             )
         if primitive.vjp is not None and not hasattr(primitive, "pushes"):
             vjp = primitive.vjp
 
             def watched_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
-                self._note(name, "vjp", _bits(mask))
-                return vjp(mask, out, args, params)
+                with self._noted(name, "vjp", _bits(mask)):
+                    return vjp(mask, out, args, params)
 
             primitive.vjp = watched_vjp
         return None
@@ -351,9 +367,8 @@ class Recorder:
             return None
 
         def watched(*args: Any) -> Any:
-            result = rule(*args)  # a rule may refuse
-            self._note(name, slot, _bits(mask))
-            return result
+            with self._noted(name, slot, _bits(mask)):
+                return rule(*args)
 
         if hasattr(rule, "needs"):
             watched.needs = rule.needs  # type: ignore[attr-defined]
@@ -361,10 +376,10 @@ class Recorder:
 
 
 @contextmanager
-def recording(primitives: dict[str, Primitive]) -> Iterator[set[Place]]:
-    """The rules that are used meanwhile."""
+def recording(primitives: dict[str, Primitive]) -> Iterator[Recorder]:
+    """Notes the rules that are used meanwhile."""
     with restored(primitives.values()):
-        yield Recorder(primitives).used
+        yield Recorder(primitives)
 
 
 def _bits(mask: int) -> list[bool]:
@@ -388,6 +403,7 @@ class Check:
         self.survivors: dict[Mutation, list[str]] = {}
         self.harmless: dict[Mutation, list[str]] = {}  # the rule gives zero wherever it is used
         self.unused: list[tuple[str, str]] = []
+        self.refused: set[tuple[str, str]] = set()
 
     def pytest_sessionstart(self) -> None:
         # Found is found: no need to make examples smaller.
@@ -411,7 +427,7 @@ class Check:
             (name, slot)
             for name, primitive in self.primitives.items()
             for slot in _rules_of(primitive)
-            if not any(user[:2] == (name, slot) for user in users)
+            if (name, slot) not in self.refused and not any(u[:2] == (name, slot) for u in users)
         ]
         if self.sample is not None:
             count = min(self.sample, len(mutations))
@@ -426,15 +442,16 @@ class Check:
     def _recorded(self, items: list[Any]) -> Users:
         """For each rule the tests that use it, the fastest first."""
         users: dict[Place, list[tuple[float, Any]]] = {}
-        with recording(self.primitives) as used:
+        with recording(self.primitives) as recorder:
             for item in items:
-                used.clear()
+                recorder.used.clear()
                 started = perf_counter()
                 if message := _failure(item):
                     raise AssertionError(f"{item.nodeid} fails without any mutation: {message}")
                 seconds = perf_counter() - started
-                for rule in used:
+                for rule in recorder.used:
                     users.setdefault(rule, []).append((seconds, item))
+        self.refused = recorder.refused
         return {
             rule: [item for _, item in sorted(tests, key=lambda test: test[0])]
             for rule, tests in users.items()
@@ -468,6 +485,9 @@ def _varied(items: list[Any]) -> list[Any]:
 def _rules_of(primitive: Any) -> list[str]:
     if isinstance(primitive, HigherOrder):
         return ["jvp", "vjp", "batch"]
+    if isinstance(primitive, Elementwise):
+        # They share one batching rule, and most lanes need none: NumPy broadcasts.
+        return [slot for slot in ("jvp", "vjp") if getattr(primitive, slot) is not None]
     return [slot for slot in ("jvp", "vjp", "batch") if getattr(primitive, slot) is not None]
 
 
