@@ -193,6 +193,7 @@ for function in (np.floor, np.ceil, np.trunc, np.rint, np.sign):
     add(f"{function.__name__} times x", lambda x, f=function: f(x) * x, ANY_SHAPE)
 for function in (np.isfinite, np.isinf, np.isnan, np.signbit, np.logical_not):
     add(function.__name__, function, ANY_SHAPE, differentiable=False)
+add("exponent", lambda x: np.frexp(x)[1], ANY_SHAPE, Reals(0.1, 9.0), differentiable=False)
 add("invert", np.invert, ANY_SHAPE, Integers(-9, 9), differentiable=False)
 add("invert of bool", operator.invert, ANY_SHAPE, Booleans(), differentiable=False)
 
@@ -271,6 +272,7 @@ for function in (
 ):
     add(function.__name__, function, PAIR, Reals(), Reals(), differentiable=False)
 add("heaviside", np.heaviside, PAIR, Reals(), Reals())
+add("heaviside at 0", lambda y: np.heaviside(np.array([0.0, 1.0, 0.0]), y), ((2, 3),))
 add("equal on integers", np.equal, PAIR, Integers(0, 2), Integers(0, 2), differentiable=False)
 add(
     "integer arithmetic",

@@ -30,7 +30,7 @@ from _pytest.runner import runtestprotocol
 from hypothesis import Phase, settings
 
 import functrans
-from functrans.core.accumulate import Deposit
+from functrans.core.accumulate import Deposit, settled
 from functrans.core.dispatch import Tracer
 from functrans.core.errors import MissingRuleError
 from functrans.core.primitive import Elementwise, HigherOrder, Primitive
@@ -131,8 +131,10 @@ class Mutation:
         jvp = primitive.jvp
 
         def wrapped(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+            # Some rules write into what they are given: the right result is a copy, and comes first.
+            right = [_copied(each) for each in _tuple(jvp(out, args, tangents, params))]
             wrong = jvp(out, args, damaged(tangents, self.place, damage), params)
-            return self._noted(jvp(out, args, tangents, params), wrong)
+            return self._noted(right, wrong)
 
         if not hasattr(primitive, "pushes"):  # whose jvp reads `pushes`
             primitive.jvp = wrapped
@@ -187,6 +189,7 @@ class Mutation:
         """A pullback that damages the cotangent of one argument, counted among the tracked ones."""
 
         def changed(value: Any) -> Any:
+            value = settled(value)
             if not isinstance(value, Deposit):
                 return self._noted(value, damage(value))
             # A value with a place in the array, which the sweep adds up.
@@ -199,8 +202,7 @@ class Mutation:
                 return damaged(pulled, place, changed)
             return changed(pulled) if place == 0 and pulled is not None else pulled
 
-        if hasattr(pull, "needs"):
-            wrapped.needs = pull.needs  # type: ignore[attr-defined]
+        wrapped.__dict__.update(getattr(pull, "__dict__", {}))  # what it needs, and what it owns
         return wrapped
 
     def _break_batch(self, primitive: Any, damage: Damage) -> None:
@@ -217,6 +219,10 @@ class Mutation:
             return self._noted(out, wrong)
 
         primitive.batch = wrapped
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _tuple(values: Any) -> tuple[Any, ...]:
@@ -352,13 +358,16 @@ class Recorder:
         push, trace = primitive.push, primitive.trace
 
         def watched_push(args: Any, tangents: Any, params: Any) -> Any:
-            outs, pushed = push(args, tangents, params)
+            with self._noted(name, "jvp", []):
+                outs, pushed = push(args, tangents, params)
             self._note(name, "jvp", [t is not None for t in pushed])
             return outs, pushed
 
         def watched_trace(mask: int, args: Any, params: Any) -> Any:
-            self._note(name, "vjp", _bits(mask))
-            return trace(mask, args, params)
+            with self._noted(name, "vjp", []):
+                outs, pull, saved = trace(mask, args, params)
+            self._note(name, "vjp", _bits(mask) if pull is not None else [])
+            return outs, pull, saved
 
         primitive.push, primitive.trace = watched_push, watched_trace
 
@@ -370,8 +379,7 @@ class Recorder:
             with self._noted(name, slot, _bits(mask)):
                 return rule(*args)
 
-        if hasattr(rule, "needs"):
-            watched.needs = rule.needs  # type: ignore[attr-defined]
+        watched.__dict__.update(getattr(rule, "__dict__", {}))
         return watched
 
 
@@ -465,7 +473,7 @@ class Check:
                     self.killed[mutation] = f"{item.nodeid}: {message.strip().splitlines()[-1]}"
                     return
         names = [item.nodeid for item in chosen]
-        if True not in mutation.effects and mutation.effects != {None}:
+        if mutation.effects <= {False}:
             self.harmless[mutation] = names
         else:
             self.survivors[mutation] = names

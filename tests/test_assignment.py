@@ -17,6 +17,14 @@ CASES = []
 case = collect(CASES)
 
 
+# Reading, of which the derivative adds up.
+
+
+@case(VECTOR)
+def many_slices(x):
+    return [sum(np.sin((k + 1) * x[k % 4 : k % 4 + 2]) for k in range(45))]
+
+
 # Assignment to items.
 
 
