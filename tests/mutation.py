@@ -50,6 +50,7 @@ NET = [
     "test_custom_derivatives.py",
     "test_assignment.py",
     "test_assignment_rules.py",
+    "test_views.py",
     "test_fuzz_regressions.py",
     "test_random.py",
     "test_random_helpers.py",
@@ -60,7 +61,10 @@ NET = [
     "test_scipy_special_others.py",
     "test_scipy_moments.py",
 ]
-FAMILIES = [gamma.polygamma, gamma._moment]  # primitives by order; higher orders have the same rules
+FAMILIES = [
+    gamma.polygamma,
+    gamma._moment,
+]  # primitives by order; higher orders have the same rules
 TRIES = 60  # tests that may notice one mutation
 Damage = Callable[[Any], Any]
 Place = tuple[str, str, int]  # a primitive, a slot, and which argument
@@ -328,8 +332,10 @@ class Recorder:
         if isinstance(primitive, HigherOrder):
             return self._watch_functions(name, primitive)
         if hasattr(primitive, "pushes"):
+            flags = _flowing(primitive.pushes)
             primitive.pushes = tuple(
-                self._noting(name, "jvp", mask, push) for mask, push in enumerate(primitive.pushes)
+                self._noting(name, "jvp", flags(mask), push)
+                for mask, push in enumerate(primitive.pushes)
             )
         elif primitive.jvp is not None:
             jvp = primitive.jvp
@@ -340,8 +346,9 @@ class Recorder:
 
             primitive.jvp = watched_jvp
         if hasattr(primitive, "rules"):
+            flags = _flowing(primitive.rules)
             primitive.rules = tuple(
-                rule and tuple(self._noting(name, "vjp", mask, part) for part in rule)
+                rule and tuple(self._noting(name, "vjp", flags(mask), part) for part in rule)
                 for mask, rule in enumerate(primitive.rules)
             )
         if primitive.vjp is not None and not hasattr(primitive, "pushes"):
@@ -371,12 +378,12 @@ class Recorder:
 
         primitive.push, primitive.trace = watched_push, watched_trace
 
-    def _noting(self, name: str, slot: str, mask: int, rule: Any) -> Any:
+    def _noting(self, name: str, slot: str, flags: list[bool], rule: Any) -> Any:
         if rule is None:
             return None
 
         def watched(*args: Any) -> Any:
-            with self._noted(name, slot, _bits(mask)):
+            with self._noted(name, slot, flags):
                 return rule(*args)
 
         watched.__dict__.update(getattr(rule, "__dict__", {}))
@@ -388,6 +395,11 @@ def recording(primitives: dict[str, Primitive]) -> Iterator[Recorder]:
     """Notes the rules that are used meanwhile."""
     with restored(primitives.values()):
         yield Recorder(primitives)
+
+
+def _flowing(table: tuple[Any, ...]) -> Callable[[int], list[bool]]:
+    """The arguments in a mask through which a derivative flows: those that have a rule of their own."""
+    return lambda mask: [bit and table[1 << k] is not None for k, bit in enumerate(_bits(mask))]
 
 
 def _bits(mask: int) -> list[bool]:
