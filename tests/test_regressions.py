@@ -815,8 +815,10 @@ def test_what_is_taken_of_nothing(shape, indices, axis, mode):
         for form in forms:
             with pytest.raises(IndexError) as raised:
                 form()
-            assert str(raised.value) == str(error) == (
-                "cannot do a non-empty take from an empty axes."
+            assert (
+                str(raised.value)
+                == str(error)
+                == ("cannot do a non-empty take from an empty axes.")
             )
         return
     for form in forms:

@@ -46,7 +46,8 @@ def _push(args: Any, tangents: Any, params: Any) -> Any:
     if isinstance(function, Procedure):
         try:
             pushed = function.pushed((moving,), (wanted,))
-        except errors.StagingError:  # a custom rule with a Python branch: it runs where values are known
+        except errors.StagingError:
+            # A custom rule with a Python branch cannot be written down, but where values are known it runs.
             if not all(map(is_known, args)):
                 raise
     results = compute(
