@@ -227,6 +227,7 @@ REAL_BINARY = {
     "logaddexp": (np.logaddexp, Reals(), Reals()),
     "logaddexp2": (np.logaddexp2, Reals(), Reals()),
     "maximum": (np.maximum, Reals(), Reals()),
+    "maximum is the second": (np.maximum, Reals(-2.0, -1.0), Reals(1.0, 2.0)),
     "minimum": (np.minimum, Reals(), Reals()),
     "fmax": (np.fmax, Reals(), Reals()),
     "fmin": (np.fmin, Reals(), Reals()),
@@ -681,6 +682,7 @@ add("clip below", lambda x: np.clip(x, 0.25, None), ANY_SHAPE)
 add("clip above", lambda x: np.clip(x, None, 0.25), ANY_SHAPE)
 add("clip to arrays", lambda x: np.clip(x, np.array([-1.0, 0.0, 0.5]), 1.0), ((2, 3),))
 add("clip between arguments", np.clip, THREE, Reals(), Reals(-1.0, -0.5), Reals(0.5, 1.0))
+add("clip from below", np.clip, THREE, Reals(-2.0, -1.1), Reals(-1.0, -0.5), Reals(0.5, 1.0))
 add("clip from above", np.clip, THREE, Reals(1.1, 2.0), Reals(-1.0, -0.5), Reals(0.5, 1.0))
 add("select", lambda x: np.select([x < -0.5, x < 0.5], [x**2, np.sin(x)]), ANY_SHAPE)
 add(
