@@ -186,12 +186,14 @@ add("real", lambda x: x.real, ANY_SHAPE, complexes=True)
 add("imag", lambda x: x.imag * x, ANY_SHAPE, complexes=True)
 add("np.real", np.real, ANY_SHAPE, complexes=True)
 add("np.imag", lambda x: np.imag(x) * x, ANY_SHAPE, complexes=True)
+add("angle", lambda x: np.angle(x) * x, ANY_SHAPE, complexes=True)
 
 for function in (np.floor, np.ceil, np.trunc, np.rint, np.sign):
     add(function.__name__, function, ANY_SHAPE, differentiable=False)
     add(f"{function.__name__} times x", lambda x, f=function: f(x) * x, ANY_SHAPE)
 for function in (np.isfinite, np.isinf, np.isnan, np.signbit, np.logical_not):
     add(function.__name__, function, ANY_SHAPE, differentiable=False)
+add("exponent", lambda x: np.frexp(x)[1], ANY_SHAPE, Reals(0.1, 9.0), differentiable=False)
 add("invert", np.invert, ANY_SHAPE, Integers(-9, 9), differentiable=False)
 add("invert of bool", operator.invert, ANY_SHAPE, Booleans(), differentiable=False)
 
@@ -225,10 +227,12 @@ REAL_BINARY = {
     "logaddexp": (np.logaddexp, Reals(), Reals()),
     "logaddexp2": (np.logaddexp2, Reals(), Reals()),
     "maximum": (np.maximum, Reals(), Reals()),
+    "maximum is the second": (np.maximum, Reals(-2.0, -1.0), Reals(1.0, 2.0)),
     "minimum": (np.minimum, Reals(), Reals()),
     "fmax": (np.fmax, Reals(), Reals()),
     "fmin": (np.fmin, Reals(), Reals()),
     "copysign": (np.copysign, Reals(), Reals()),
+    "nextafter": (np.nextafter, Reals(), Reals()),
     "mod": (np.mod, Reals(5.2, 5.4), Reals(2.05, 2.15)),
     "mod of negative": (np.mod, Reals(-5.4, -5.2), Reals(2.05, 2.15)),
     "remainder": (np.remainder, Reals(5.2, 5.4), Reals(-2.15, -2.05)),
@@ -269,6 +273,7 @@ for function in (
 ):
     add(function.__name__, function, PAIR, Reals(), Reals(), differentiable=False)
 add("heaviside", np.heaviside, PAIR, Reals(), Reals())
+add("heaviside at 0", lambda y: np.heaviside(np.array([0.0, 1.0, 0.0]), y), ((2, 3),))
 add("equal on integers", np.equal, PAIR, Integers(0, 2), Integers(0, 2), differentiable=False)
 add(
     "integer arithmetic",
@@ -325,6 +330,8 @@ add("x // 2 * x", lambda x: x // 2.0 * x, ((2, 3),), Reals(2.1, 3.9))
 add("7 // x * x", lambda x: 7.0 // x * x, ((2, 3),), Reals(2.4, 3.4))
 add("relu", lambda x: np.maximum(x, 0), ((2, 3),))
 add("0.0 first relu", lambda x: np.maximum(0.0, x), ((2, 3),))
+add("minimum with 0", lambda x: np.minimum(x, 0), ((2, 3),))
+add("minimum of 0.0 first", lambda x: np.minimum(0.0, x), ((2, 3),))
 add(
     "the same argument twice",
     lambda x: x * x * np.sin(x) / (2 + x),
@@ -675,6 +682,7 @@ add("clip below", lambda x: np.clip(x, 0.25, None), ANY_SHAPE)
 add("clip above", lambda x: np.clip(x, None, 0.25), ANY_SHAPE)
 add("clip to arrays", lambda x: np.clip(x, np.array([-1.0, 0.0, 0.5]), 1.0), ((2, 3),))
 add("clip between arguments", np.clip, THREE, Reals(), Reals(-1.0, -0.5), Reals(0.5, 1.0))
+add("clip from below", np.clip, THREE, Reals(-2.0, -1.1), Reals(-1.0, -0.5), Reals(0.5, 1.0))
 add("clip from above", np.clip, THREE, Reals(1.1, 2.0), Reals(-1.0, -0.5), Reals(0.5, 1.0))
 add("select", lambda x: np.select([x < -0.5, x < 0.5], [x**2, np.sin(x)]), ANY_SHAPE)
 add(

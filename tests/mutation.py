@@ -2,6 +2,7 @@
 
     python tests/mutation.py                      all rules against the tests of laws and of control flow
     python tests/mutation.py --sample 50 -k sin   some of them, against the tests with that in their name
+    python tests/mutation.py --only 'fft|svd'     the rules of the primitives of these names
 
 First the tests run once, while it is noted which rules each of them uses. Then each rule is broken in one way
 at a time, and the fastest tests that use it run until one fails. What survives is a hole in the net.
@@ -10,13 +11,17 @@ at a time, and the fastest tests that use it run until one fails. What survives 
 from __future__ import annotations
 
 import argparse
+import importlib
+import pkgutil
 import random
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,10 +29,13 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import Phase, settings
 
-from functrans.core.accumulate import Deposit
+import functrans
+from functrans.core.accumulate import Deposit, settled
 from functrans.core.dispatch import Tracer
-from functrans.core.primitive import HigherOrder, Primitive
+from functrans.core.errors import MissingRuleError
+from functrans.core.primitive import Elementwise, HigherOrder, Primitive
 from functrans.core.shapes import dtype_of
+from functrans.ops import gamma
 
 HERE = Path(__file__).parent
 # The files whose tests hold rules against numbers.
@@ -42,10 +50,25 @@ NET = [
     "test_custom_derivatives.py",
     "test_assignment.py",
     "test_assignment_rules.py",
+    "test_views.py",
     "test_fuzz_regressions.py",
+    "test_random.py",
+    "test_random_helpers.py",
+    "test_solutions.py",
+    "test_scipy.py",
+    "test_scipy_odeint.py",
+    "test_scipy_special.py",
+    "test_scipy_special_others.py",
+    "test_scipy_moments.py",
 ]
+FAMILIES = [
+    gamma.polygamma,
+    gamma._moment,
+]  # primitives by order; higher orders have the same rules
 TRIES = 60  # tests that may notice one mutation
 Damage = Callable[[Any], Any]
+Place = tuple[str, str, int]  # a primitive, a slot, and which argument
+Users = dict[Place, list[Any]]
 
 
 # What is done to a tangent, or to a cotangent.
@@ -84,14 +107,9 @@ class Mutation:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        primitive = self.primitive
-        slots = {slot: getattr(primitive, slot) for slot in _slots(primitive)}
-        try:
-            getattr(self, f"_break_{self.slot}")(primitive, DAMAGES[self.kind])
+        with restored([self.primitive]):
+            getattr(self, f"_break_{self.slot}")(self.primitive, DAMAGES[self.kind])
             yield
-        finally:
-            for slot, value in slots.items():
-                setattr(primitive, slot, value)
 
     def _noted(self, right: Any, wrong: Any) -> Any:
         """The wrong result, after a look at how it differs from the right one."""
@@ -117,8 +135,10 @@ class Mutation:
         jvp = primitive.jvp
 
         def wrapped(out: Any, args: Any, tangents: Any, params: Any) -> Any:
+            # Some rules write into what they are given: the right result is a copy, and comes first.
+            right = [_copied(each) for each in _tuple(jvp(out, args, tangents, params))]
             wrong = jvp(out, args, damaged(tangents, self.place, damage), params)
-            return self._noted(jvp(out, args, tangents, params), wrong)
+            return self._noted(right, wrong)
 
         if not hasattr(primitive, "pushes"):  # whose jvp reads `pushes`
             primitive.jvp = wrapped
@@ -173,6 +193,7 @@ class Mutation:
         """A pullback that damages the cotangent of one argument, counted among the tracked ones."""
 
         def changed(value: Any) -> Any:
+            value = settled(value)
             if not isinstance(value, Deposit):
                 return self._noted(value, damage(value))
             # A value with a place in the array, which the sweep adds up.
@@ -185,8 +206,7 @@ class Mutation:
                 return damaged(pulled, place, changed)
             return changed(pulled) if place == 0 and pulled is not None else pulled
 
-        if hasattr(pull, "needs"):
-            wrapped.needs = pull.needs  # type: ignore[attr-defined]
+        wrapped.__dict__.update(getattr(pull, "__dict__", {}))  # what it needs, and what it owns
         return wrapped
 
     def _break_batch(self, primitive: Any, damage: Damage) -> None:
@@ -205,12 +225,27 @@ class Mutation:
         primitive.batch = wrapped
 
 
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def _tuple(values: Any) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, (tuple, list)) else (values,)
 
 
 def _masks(primitive: Any) -> list[tuple[int, Any]]:
     return list(enumerate(primitive.pushes))
+
+
+@contextmanager
+def restored(primitives: Iterable[Primitive]) -> Iterator[None]:
+    """Whatever happens to the rules of these primitives meanwhile is undone."""
+    kept = [(each, slot, getattr(each, slot)) for each in primitives for slot in _slots(each)]
+    try:
+        yield
+    finally:
+        for each, slot, value in kept:
+            setattr(each, slot, value)
 
 
 def _slots(primitive: Any) -> list[str]:
@@ -229,33 +264,62 @@ def _among_tracked(mask: int, place: int) -> int | None:
     return (mask & ((1 << place) - 1)).bit_count()
 
 
-def rule_calls() -> dict[str, Primitive]:
-    """All primitives by name; two of one name are told apart by a number."""
+def primitives() -> dict[str, Primitive]:
+    """All primitives by name; two of one name are told apart by a number.
+
+    Most are names of a module. Those of ufuncs are in the table of ufuncs, or called by a function there,
+    and those of a family are made when they are first needed.
+    """
+    for module in pkgutil.walk_packages(functrans.__path__, "functrans."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     found: dict[str, Primitive] = {}
     seen = set()
-    for name in sorted(sys.modules):
-        if not name.startswith("functrans."):
-            continue
-        for value in list(vars(sys.modules[name]).values()):
-            if isinstance(value, Primitive) and id(value) not in seen:
-                seen.add(id(value))
-                unique, k = value.name, 2
-                while unique in found:
-                    unique, k = f"{value.name}#{k}", k + 1
-                found[unique] = value
+    modules = [sys.modules[name] for name in sorted(sys.modules) if name.startswith("functrans.")]
+    values = [each for module in modules for held in vars(module).values() for each in _in(held)]
+    for value in [*values, *(family(k) for family in FAMILIES for k in range(3))]:
+        if isinstance(value, Primitive) and id(value) not in seen:
+            seen.add(id(value))
+            unique, k = value.name, 2
+            while unique in found:
+                unique, k = f"{value.name}#{k}", k + 1
+            found[unique] = value
     return found
 
 
+def _in(value: Any) -> list[Any]:
+    """What a global name of a module stands for: a value, those of a table, or what a function calls."""
+    if isinstance(value, dict):
+        return [each for entry in value.values() for each in _in(entry)]
+    if isinstance(value, FunctionType):
+        return [cell.cell_contents for cell in value.__closure__ or ()]
+    return [value]
+
+
 class Recorder:
-    """Notes which rules are used: names of (primitive, slot, place of an argument)."""
+    """Notes which rules are used: names of (primitive, slot, place of an argument).
+
+    A rule that does nothing but refuse, since there is no derivative, is in `refused`.
+    """
 
     def __init__(self, primitives: dict[str, Primitive]) -> None:
-        self.used: set[tuple[str, str, int]] = set()
+        self.used: set[Place] = set()
+        self.refused: set[tuple[str, str]] = set()
         for name, primitive in primitives.items():
             self._watch(name, primitive)
 
     def _note(self, name: str, slot: str, flags: Any) -> None:
         self.used.update((name, slot, k) for k, flag in enumerate(flags) if flag)
+
+    @contextmanager
+    def _noted(self, name: str, slot: str, flags: Any) -> Iterator[None]:
+        """Note what is used meanwhile, or that it refuses."""
+        try:
+            yield
+        except MissingRuleError:
+            self.refused.add((name, slot))
+            raise
+        self._note(name, slot, flags)
 
     def _watch(self, name: str, primitive: Any) -> None:
         batch = primitive.batch
@@ -268,28 +332,31 @@ class Recorder:
         if isinstance(primitive, HigherOrder):
             return self._watch_functions(name, primitive)
         if hasattr(primitive, "pushes"):
+            flags = _flowing(primitive.pushes)
             primitive.pushes = tuple(
-                self._noting(name, "jvp", mask, push) for mask, push in enumerate(primitive.pushes)
+                self._noting(name, "jvp", flags(mask), push)
+                for mask, push in enumerate(primitive.pushes)
             )
         elif primitive.jvp is not None:
             jvp = primitive.jvp
 
             def watched_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
-                self._note(name, "jvp", [t is not None for t in tangents])
-                return jvp(out, args, tangents, params)
+                with self._noted(name, "jvp", [t is not None for t in tangents]):
+                    return jvp(out, args, tangents, params)
 
             primitive.jvp = watched_jvp
         if hasattr(primitive, "rules"):
+            flags = _flowing(primitive.rules)
             primitive.rules = tuple(
-                rule and (rule[0], self._noting(name, "vjp", mask, rule[1]))
+                rule and tuple(self._noting(name, "vjp", flags(mask), part) for part in rule)
                 for mask, rule in enumerate(primitive.rules)
             )
         if primitive.vjp is not None and not hasattr(primitive, "pushes"):
             vjp = primitive.vjp
 
             def watched_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
-                self._note(name, "vjp", _bits(mask))
-                return vjp(mask, out, args, params)
+                with self._noted(name, "vjp", _bits(mask)):
+                    return vjp(mask, out, args, params)
 
             primitive.vjp = watched_vjp
         return None
@@ -298,27 +365,41 @@ class Recorder:
         push, trace = primitive.push, primitive.trace
 
         def watched_push(args: Any, tangents: Any, params: Any) -> Any:
-            outs, pushed = push(args, tangents, params)
+            with self._noted(name, "jvp", []):
+                outs, pushed = push(args, tangents, params)
             self._note(name, "jvp", [t is not None for t in pushed])
             return outs, pushed
 
         def watched_trace(mask: int, args: Any, params: Any) -> Any:
-            self._note(name, "vjp", _bits(mask))
-            return trace(mask, args, params)
+            with self._noted(name, "vjp", []):
+                outs, pull, saved = trace(mask, args, params)
+            self._note(name, "vjp", _bits(mask) if pull is not None else [])
+            return outs, pull, saved
 
         primitive.push, primitive.trace = watched_push, watched_trace
 
-    def _noting(self, name: str, slot: str, mask: int, rule: Any) -> Any:
+    def _noting(self, name: str, slot: str, flags: list[bool], rule: Any) -> Any:
         if rule is None:
             return None
 
         def watched(*args: Any) -> Any:
-            self._note(name, slot, _bits(mask))
-            return rule(*args)
+            with self._noted(name, slot, flags):
+                return rule(*args)
 
-        if hasattr(rule, "needs"):
-            watched.needs = rule.needs  # type: ignore[attr-defined]
+        watched.__dict__.update(getattr(rule, "__dict__", {}))
         return watched
+
+
+@contextmanager
+def recording(primitives: dict[str, Primitive]) -> Iterator[Recorder]:
+    """Notes the rules that are used meanwhile."""
+    with restored(primitives.values()):
+        yield Recorder(primitives)
+
+
+def _flowing(table: tuple[Any, ...]) -> Callable[[int], list[bool]]:
+    """The arguments in a mask through which a derivative flows: those that have a rule of their own."""
+    return lambda mask: [bit and table[1 << k] is not None for k, bit in enumerate(_bits(mask))]
 
 
 def _bits(mask: int) -> list[bool]:
@@ -328,35 +409,45 @@ def _bits(mask: int) -> list[bool]:
 class Check:
     """A plugin of pytest that runs the collected tests first as they are, and then against mutations."""
 
-    def __init__(self, sample: int | None, seed: int, kinds: list[str]) -> None:
+    def __init__(
+        self, sample: int | None, seed: int, kinds: list[str], only: str, examples: int
+    ) -> None:
+        self.primitives = {
+            name: each for name, each in primitives().items() if re.search(only, name)
+        }
         self.sample = sample
         self.seed = seed
         self.kinds = kinds
+        self.examples = examples
         self.killed: dict[Mutation, str] = {}
         self.survivors: dict[Mutation, list[str]] = {}
         self.harmless: dict[Mutation, list[str]] = {}  # the rule gives zero wherever it is used
         self.unused: list[tuple[str, str]] = []
+        self.refused: set[tuple[str, str]] = set()
 
     def pytest_sessionstart(self) -> None:
         # Found is found: no need to make examples smaller.
-        phases = [Phase.explicit, Phase.generate]
-        settings.register_profile("mutation", settings.get_profile("functrans"), phases=phases)
+        settings.register_profile(
+            "mutation",
+            settings.get_profile("functrans"),
+            phases=[Phase.explicit, Phase.generate],
+            max_examples=self.examples,
+        )
         settings.load_profile("mutation")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> bool:
         users = self._recorded(session.items)
-        primitives = rule_calls()
         mutations = [
-            Mutation(name, primitives[name], slot, place, kind)
+            Mutation(name, self.primitives[name], slot, place, kind)
             for name, slot, place in sorted(users)
             for kind in self.kinds
         ]
         self.unused = [
             (name, slot)
-            for name, primitive in primitives.items()
+            for name, primitive in self.primitives.items()
             for slot in _rules_of(primitive)
-            if not any(user[:2] == (name, slot) for user in users)
+            if (name, slot) not in self.refused and not any(u[:2] == (name, slot) for u in users)
         ]
         if self.sample is not None:
             count = min(self.sample, len(mutations))
@@ -368,33 +459,19 @@ class Check:
                 print(f"{k + 1} of {len(mutations)}, {len(self.survivors)} survive", flush=True)
         return True
 
-    def _recorded(self, items: list[Any]) -> dict[tuple[str, str, int], list[Any]]:
+    def _recorded(self, items: list[Any]) -> Users:
         """For each rule the tests that use it, the fastest first."""
-        users: dict[tuple[str, str, int], list[tuple[float, Any]]] = {}
-        known: dict[str, Primitive] = {}
-        watching = None
-        for item in items:
-            if set(current := rule_calls()) != set(known):  # a test has imported more of them
-                new = {name: p for name, p in current.items() if name not in known}
-                originals = [
-                    (p, {slot: getattr(p, slot) for slot in _slots(p)}) for p in new.values()
-                ]
-                self.originals = [*getattr(self, "originals", []), *originals]
-                recorder = Recorder(new)
-                watching = recorder if watching is None else watching
-                recorder.used = watching.used
-                known = current
-            assert watching is not None
-            watching.used.clear()
-            started = perf_counter()
-            if message := _failure(item):
-                raise AssertionError(f"{item.nodeid} fails without any mutation: {message}")
-            seconds = perf_counter() - started
-            for rule in watching.used:
-                users.setdefault(rule, []).append((seconds, item))
-        for primitive, slots in self.originals:
-            for slot, value in slots.items():
-                setattr(primitive, slot, value)
+        users: dict[Place, list[tuple[float, Any]]] = {}
+        with recording(self.primitives) as recorder:
+            for item in items:
+                recorder.used.clear()
+                started = perf_counter()
+                if message := _failure(item):
+                    raise AssertionError(f"{item.nodeid} fails without any mutation: {message}")
+                seconds = perf_counter() - started
+                for rule in recorder.used:
+                    users.setdefault(rule, []).append((seconds, item))
+        self.refused = recorder.refused
         return {
             rule: [item for _, item in sorted(tests, key=lambda test: test[0])]
             for rule, tests in users.items()
@@ -408,10 +485,11 @@ class Check:
                     self.killed[mutation] = f"{item.nodeid}: {message.strip().splitlines()[-1]}"
                     return
         names = [item.nodeid for item in chosen]
-        if True not in mutation.effects and mutation.effects != {None}:
+        if mutation.effects <= {False}:
             self.harmless[mutation] = names
         else:
             self.survivors[mutation] = names
+            print(f"survives: {mutation}", flush=True)
 
 
 def _varied(items: list[Any]) -> list[Any]:
@@ -427,6 +505,9 @@ def _varied(items: list[Any]) -> list[Any]:
 def _rules_of(primitive: Any) -> list[str]:
     if isinstance(primitive, HigherOrder):
         return ["jvp", "vjp", "batch"]
+    if isinstance(primitive, Elementwise):
+        # They share one batching rule, and most lanes need none: NumPy broadcasts.
+        return [slot for slot in ("jvp", "vjp") if getattr(primitive, slot) is not None]
     return [slot for slot in ("jvp", "vjp", "batch") if getattr(primitive, slot) is not None]
 
 
@@ -443,9 +524,11 @@ def check(
     sample: int | None = None,
     seed: int = 0,
     kinds: list[str] | None = None,
+    only: str = "",
+    examples: int = 3,
 ) -> Check:
     """Run the check in this process."""
-    plugin = Check(sample, seed, kinds or list(DAMAGES))
+    plugin = Check(sample, seed, kinds or list(DAMAGES), only, examples)
     arguments = [str(HERE / name) for name in files]
     arguments += ["-o", "addopts=", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
     pytest.main([*arguments, "-k", keywords] if keywords else arguments, plugins=[plugin])
@@ -458,7 +541,9 @@ def main() -> int:
     parser.add_argument(
         "-k", dest="keywords", default="", help="as pytest's: which tests are the net"
     )
+    parser.add_argument("--only", default="", help="primitives whose name has this pattern")
     parser.add_argument("--kinds", nargs="*", default=list(DAMAGES), choices=list(DAMAGES))
+    parser.add_argument("--examples", type=int, default=3, help="that hypothesis draws for a test")
     parser.add_argument("--sample", type=int, help="so many mutations, at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", action="store_true", help="say what notices each mutation")

@@ -17,6 +17,14 @@ CASES = []
 case = collect(CASES)
 
 
+# Reading, of which the derivative adds up.
+
+
+@case(VECTOR)
+def many_slices(x):
+    return [sum(np.sin((k + 1) * x[k % 4 : k % 4 + 2]) for k in range(45))]
+
+
 # Assignment to items.
 
 
@@ -78,6 +86,20 @@ def integer_array(x):
 @case(VECTOR)
 def repeated_integers_take_the_last_value(x):
     x[[0, 0, 1]] = x[[2, 3, 4]]
+    return [x]
+
+
+@case(VECTOR)
+def repeated_integers_that_depend_on_values(x):
+    places = np.argsort(x)[[0, 1, 0, 4, 1]]
+    x[places] = np.exp(x)
+    return [x]
+
+
+@case(CUBE)
+def repeated_pairs_that_depend_on_values(x):
+    order = np.argsort(x[0, :, 0])
+    x[[1, 0, 1, 1], order[[0, 1, 0, 2]]] = x[0, [0, 1, 2, 1]] ** 2
     return [x]
 
 

@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from everywhere import EXACT, SQUARE, VECTOR, lanes_like
-from oracles import assert_trees_close, loop_vmap
+from oracles import assert_trees_close, loop_vmap, numerical_jvp
 
 import functrans as ft
 
@@ -86,6 +86,26 @@ def test_closures_branches_and_keywords(policy):
     assert_trees_close(mapped, loop_vmap(ft.grad(plain), (None, 0))(SQUARE, batch), **EXACT)
     total = lambda f: lambda w: np.sum(ft.vmap(f, (None, 0))(w, batch))
     assert_trees_close(ft.grad(total(ours))(SQUARE), ft.grad(total(plain))(SQUARE), **EXACT)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_tangents_of_several_results(policy):
+    def f(w, x):
+        hidden = ft.checkpoint_name(np.tanh(w @ x), "hidden")
+        return np.sum(hidden), np.sin(hidden) * x, w @ hidden
+
+    args, tangents = (SQUARE, VECTOR[:3]), (np.cos(SQUARE), np.arange(1.0, 4.0))
+    expected = numerical_jvp(f, args, tangents)
+    graph = ft.make_graph(ft.checkpoint(f, policy=policy))(*args)
+    out, tangent = ft.jvp(graph, args, tangents)
+    assert_trees_close(out, f(*args), **EXACT)
+    assert_trees_close(tangent, expected)
+    # And around reverse mode, which records the call: the same as without a checkpoint.
+    loss = lambda f: lambda *args: sum(np.sum(out * out) for out in f(*args))
+    gradient = lambda f: ft.grad(loss(f), (0, 1))
+    curvature = ft.jvp(gradient(ft.checkpoint(f, policy=policy)), args, tangents)[1]
+    assert_trees_close(curvature, ft.jvp(gradient(f), args, tangents)[1], **EXACT)
+    assert_trees_close(curvature, numerical_jvp(gradient(f), args, tangents), 1e-5, 1e-6)
 
 
 def peak_memory(run):
@@ -170,3 +190,33 @@ def test_loops_with_python_branches_in_a_checkpoint():
     for x in lanes_like(np.abs(VECTOR)):
         x = np.abs(x)
         assert_trees_close(ft.grad(ft.checkpoint(f))(x), ft.grad(f)(x), **EXACT)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_custom_rules_with_python_branches_in_a_checkpoint(policy):
+    @ft.custom_jvp
+    def bent(x):
+        return x**3 if x > 0 else x**2
+
+    @bent.defjvp
+    def bent_jvp(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return bent(x), (3 * x**2 if x > 0 else 2 * x) * t
+
+    f = ft.checkpoint(lambda x: x * bent(x), policy=policy)
+    for x, second, third in ((2.0, 12 * 4.0, 24 * 2.0), (-1.5, 6 * -1.5, 6.0)):  # of x⁴ and x³
+        of_second_order = [
+            ft.hessian(f),
+            ft.grad(ft.grad(f)),
+            ft.jacrev(ft.jacfwd(f)),
+            lambda x: ft.linearize(ft.grad(f), x)[1](1.0),
+        ]
+        for derivative in of_second_order:
+            np.testing.assert_allclose(derivative(x), second)
+            np.testing.assert_allclose(ft.jacfwd(derivative)(x), third)
+        slopes = [ft.grad(f)(x + h) for h in (1e-5, -1e-5)]
+        np.testing.assert_allclose(ft.hessian(f)(x), (slopes[0] - slopes[1]) / 2e-5, rtol=1e-6)
+    both = np.array([2.0, -1.5])  # a branch for each lane
+    np.testing.assert_allclose(ft.vmap(ft.hessian(f))(both), [48.0, -9.0])
+    with pytest.raises(ft.errors.StagingError, match="if x > 0"):  # nobody knows x there
+        ft.make_graph(ft.hessian(f))(2.0)

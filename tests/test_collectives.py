@@ -88,6 +88,29 @@ def test_nested_names_reach_the_axis_they_name():
     np.testing.assert_allclose(everything, np.full((2, 3), table.sum()))
 
 
+@pytest.mark.parametrize("name", ["rows", "columns"])
+def test_all_gather_over_one_of_two_nested_axes(name):
+    table = RNG.uniform(-1, 1, (2, 3, 2))
+
+    def products(table):
+        """The value at (row, column) times all those in its column, or in its row."""
+        one = lambda x: ft.all_gather(x, name) * x
+        return ft.vmap(ft.vmap(one, axis_name="columns"), axis_name="rows")(table)
+
+    def plainly(table):
+        every = np.swapaxes(table, 0, 1)[None] if name == "rows" else table[:, None]
+        return every * table[:, :, None]
+
+    assert_trees_close(products(table), plainly(table))
+    direction = RNG.uniform(-1, 1, table.shape)
+    tangent = ft.jvp(products, (table,), (direction,))[1]
+    assert_trees_close(tangent, numerical_jvp(plainly, (table,), (direction,)))
+    weights = RNG.uniform(-1, 1, plainly(table).shape)
+    gradient = ft.grad(lambda table: np.sum(weights * products(table)))(table)
+    loss = lambda table: np.sum(weights * plainly(table))
+    assert_trees_close(gradient, numerical_gradient(loss, (table,))[0])
+
+
 def test_axis_index_of_nested_names():
     index = lambda x: 10 * ft.axis_index("rows") + ft.axis_index("columns")
     table = ft.vmap(ft.vmap(index, axis_name="columns"), axis_name="rows")(np.zeros((2, 3)))

@@ -447,6 +447,22 @@ def test_tap_of_trees_and_lanes():
         ft.tap(1.0, 2.0)
 
 
+def test_every_leaf_of_a_tapped_tree_has_its_derivative():
+    x = np.array([0.7, -0.4, 1.3])
+    seen = []
+
+    def f(x):
+        t = ft.tap({"a": np.sin(x), "b": x**2}, lambda t: None, backward=seen.append)
+        return np.sum(t["a"] * t["b"][::-1])
+
+    plain = lambda x: np.sum(np.sin(x) * x[::-1] ** 2)
+    expected = np.cos(x) * x[::-1] ** 2 + 2 * x * np.sin(x[::-1])
+    np.testing.assert_allclose(ft.grad(f)(x), expected)
+    assert_trees_close(seen, [{"a": x[::-1] ** 2, "b": np.sin(x[::-1])}], **EXACT)
+    np.testing.assert_allclose(ft.grad(f)(x), ft.grad(plain)(x))
+    np.testing.assert_allclose(ft.jvp(f, (x,), (x + 1,))[1], expected @ (x + 1))
+
+
 @pytest.mark.peers
 def test_custom_rules_against_jax():
     jax = pytest.importorskip("jax")

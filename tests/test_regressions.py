@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import functrans as ft
+import functrans.numpy as fnp
 from functrans import errors
 from functrans.errors import FunctransError
 
@@ -780,3 +781,47 @@ def test_python_ints_are_indices_in_graphs(read):
         np.testing.assert_allclose(found, expected)
     mapped = ft.jit(ft.vmap(ft.grad(loss), (None, 0)))(x, np.array([1, 0]))
     np.testing.assert_allclose(mapped, [expected, ft.grad(loss)(x, 0)])
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+@pytest.mark.parametrize(
+    ("shape", "indices", "axis"),
+    [
+        ((0,), [0], None),
+        ((0,), 0, 0),
+        ((0, 3), [[0, 1]], 0),
+        ((2, 0), [0], None),
+        ((0,), [], 0),
+        ((0, 3), np.zeros((0, 2), int), 0),
+        ((0, 3), [5], 1),  # nothing is taken, and no index is looked at
+        ((0, 0), [5], 1),
+        ((2, 0, 3), [7], 2),
+        ((3, 0), [1], 0),
+    ],
+)
+def test_what_is_taken_of_nothing(shape, indices, axis, mode):
+    x, indices = np.ones(shape), np.array(indices, int)
+    take = lambda x: np.take(x, indices, axis=axis, mode=mode)
+    forms = [
+        lambda: ft.jvp(take, (x,), (x,))[0],
+        lambda: ft.vjp(take, x)[0],
+        lambda: ft.vmap(take)(np.stack([x, x]))[0],
+        lambda: ft.make_graph(take)(x)(x),
+        lambda: ft.vmap(lambda i: fnp.take(x, i, axis=axis, mode=mode))(np.stack([indices] * 2))[0],
+    ]
+    try:
+        expected = take(x)
+    except IndexError as error:
+        for form in forms:
+            with pytest.raises(IndexError) as raised:
+                form()
+            assert (
+                str(raised.value)
+                == str(error)
+                == ("cannot do a non-empty take from an empty axes.")
+            )
+        return
+    for form in forms:
+        found = form()
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert ft.grad(lambda x: np.sum(take(x)))(x).shape == shape

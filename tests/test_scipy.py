@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.special
 import scipy.stats
-from oracles import assert_trees_close, leaves
+from oracles import assert_trees_close, central_difference_jvp, leaves, loop_vmap
 from scipy_cases import check_derivatives, check_lanes, check_staging
 
 import functrans as ft
@@ -434,3 +434,22 @@ def test_nan_stays_nan(name):
 
 def test_the_ends_of_students_t():
     assert stats.t.ppf(np.array([0.0, 1.0]), 3.0).tolist() == [-np.inf, np.inf]
+
+
+def test_lanes_of_lu_may_exchange_different_rows():
+    lanes = np.stack([SQUARE, SQUARE[::-1], SQUARE[[1, 2, 0]]])
+    orders = [scipy.linalg.lu_factor(lane)[1].tolist() for lane in lanes]
+    assert orders[0] != orders[2] or orders[0] != orders[1]
+    weights = np.arange(9.0).reshape(3, 3) - 3
+
+    def upper(a):
+        return linalg.lu(a, permute_l=True)[1]
+
+    gradient = ft.grad(lambda a: np.sum(weights * upper(a)))
+    assert_trees_close(ft.vmap(gradient)(lanes), loop_vmap(gradient)(lanes), 1e-9)
+    tangents = np.cos(np.arange(27.0)).reshape(3, 3, 3)
+    push = lambda a, t: ft.jvp(upper, (a,), (t,))[1]
+    found = ft.vmap(push)(lanes, tangents)
+    for k in range(3):
+        expected = central_difference_jvp(upper, (lanes[k],), (tangents[k],))
+        np.testing.assert_allclose(found[k], expected, rtol=1e-6, atol=1e-8)

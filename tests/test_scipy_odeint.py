@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracles import assert_trees_close, loop_vmap
+from oracles import assert_trees_close, central_difference_jvp, loop_vmap
 from scipy_cases import check_derivatives, check_staging
 
 import functrans as ft
@@ -35,6 +35,24 @@ def test_values_are_those_of_the_closed_form():
 
 def test_derivatives_by_start_times_and_arguments():
     check_derivatives(path, POINT, rtol=1e-6, atol=1e-7, step=2e-3)
+
+
+def test_derivatives_by_arguments_with_several_entries():
+    def final(start, rates, drives):  # y' = d - r y is solved by d/r + (y0 - d/r) exp(-r t)
+        return odeint(lambda y, t, r, d: d - r * y, start, TIMES, rates, drives, **TIGHT)
+
+    def closed(start, rates, drives):
+        rest = drives / rates
+        return rest + (start - rest) * np.exp(-rates * (TIMES[:, None] - 0.1))
+
+    point = (np.array([1.0, 0.4, -0.7]), np.array([0.5, 1.2, 0.8]), np.array([0.3, -0.2, 1.1]))
+    tangents = tuple(np.array([0.6, -1.0, 1.5]) + k for k in range(3))
+    pushed = ft.jvp(final, point, tangents)
+    assert_trees_close(pushed, ft.jvp(closed, point, tangents), rtol=1e-7)
+    assert_trees_close(pushed[1], central_difference_jvp(closed, point, tangents), rtol=1e-7)
+    weights = np.arange(9.0).reshape(3, 3) - 2
+    pulled = ft.vjp(final, *point)[1](weights)
+    assert_trees_close(pulled, ft.vjp(closed, *point)[1](weights), rtol=1e-7)
 
 
 def test_third_derivative_of_a_closed_form():

@@ -215,10 +215,13 @@ def moving(name, args):
     return function, tuple(np.array(args[place]) for place in places)
 
 
+PACE = np.array([0.6, 1.0, 1.5])  # how fast each entry of an argument moves
+
+
 def directions(points):
     """One argument at a time moves."""
     for k in range(len(points)):
-        yield tuple(np.full_like(p, float(j == k)) for j, p in enumerate(points))
+        yield tuple(PACE * (j == k) for j in range(len(points)))
 
 
 @for_each
@@ -241,7 +244,7 @@ def test_reverse_mode_is_the_transpose_of_forward_mode(name, args):
     for cotangent, tangents in zip(cotangents, directions(points), strict=True):
         # Entry i of the result depends on entry i of each argument alone.
         tangent = ft.jvp(function, points, tangents)[1]
-        np.testing.assert_allclose(cotangent, (weights * tangent).sum(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(cotangent * PACE, (weights * tangent).sum(axis=0), rtol=1e-12)
 
 
 @for_each

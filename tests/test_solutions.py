@@ -348,6 +348,32 @@ def test_fixed_points_of_trees():
     check_lanes(lambda w: tuple(settled(w)), (np.array([[0.3, -0.2], [0.1, 0.4]]),))
 
 
+def test_a_fixed_point_of_two_arrays_that_depends_on_many():
+    rng = np.random.default_rng(3)
+    operands = tuple(rng.uniform(0.2, 0.8, 3) for _ in range(7))
+    tangents = tuple(rng.uniform(-1, 1, 3) for _ in range(7))
+
+    def step(state, a, b, c, d, e, f, g):
+        u, v = state
+        return a * np.cos(v * b) * 0.4 + c, d * np.sin(e * u[::-1]) * 0.5 + f * g
+
+    def settled(*operands):
+        return fixed_point(lambda state: step(state, *operands), (np.zeros(3), np.zeros(3)))
+
+    def unrolled(*operands):
+        state = np.zeros(3), np.zeros(3)
+        for _ in range(80):
+            state = step(state, *operands)
+        return state
+
+    tangent = ft.jvp(settled, operands, tangents)[1]
+    assert_trees_close(tangent, ft.jvp(unrolled, operands, tangents)[1], 1e-9)
+    assert_trees_close(tangent, central_difference_jvp(unrolled, operands, tangents), 1e-7)
+    weights = (np.array([0.5, -1.0, 2.0]), np.array([1.5, 0.3, -0.7]))
+    pulled = ft.vjp(settled, *operands)[1](weights)
+    assert_trees_close(pulled, ft.vjp(unrolled, *operands)[1](weights), 1e-9)
+
+
 def test_nested_solutions():
     """A fixed point inside a root, and a root inside a fixed point."""
 

@@ -122,6 +122,14 @@ def one_of_three(m, x):
 
 
 @case(VECTOR)
+def one_of_two_with_many_operands(m, x):
+    operands = [np.sin(k * x[:3]) for k in range(1, 8)]
+    first = lambda a, b, c, d, e, f, g: a * b - c * d + e * f[::-1] * g
+    second = lambda a, b, c, d, e, f, g: a * e * e + b * g * g - np.cos(c) * d * f
+    return [m.switch((x[0] > 0.3).astype(int), [first, second], *operands)]
+
+
+@case(VECTOR)
 def recurrent_network(m, x):
     w = SQUARE[:2, :2] * np.exp(x[0])
     state, ys = m.scan(lambda c, u: (np.tanh(w @ c + u), np.sum(c) * u), x[:2], x)

@@ -492,6 +492,27 @@ def test_functions_differentiate_twice():
     close(torch.autograd.grad(g.sum(), x)[0], [12.0, 18.0])
 
 
+def test_functions_have_a_gradient_for_each_argument():
+    class TimesSquare(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y**2
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y**2, g * 2 * x * y
+
+    x, y, weights = leaf(1.0, 2.0, 3.0), leaf(0.5, -1.0, 2.0), torch.tensor([1.0, 10.0, -2.0])
+    assert gradcheck(TimesSquare.apply, (x, y)) and gradgradcheck(TimesSquare.apply, (x, y))
+    TimesSquare.apply(x, y).backward(weights)
+    close(x.grad, [0.25, 10.0, -8.0])
+    close(y.grad, [1.0, -40.0, -24.0])
+    (alone,) = torch.autograd.grad(TimesSquare.apply(x.detach(), y), y, weights)
+    close(alone, y.grad)
+
+
 def test_functions_under_transforms():
     x = torch.tensor([2.0, 3.0])
     total = lambda x: Cube.apply(x).sum()

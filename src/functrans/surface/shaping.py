@@ -472,10 +472,15 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if axis is None or not ndim_of(x):  # a number is taken for an array of one
         x, axis = ravel(x), axis or 0
     axis = axis_index(axis, ndim_of(x))
-    length = shape_of(x)[axis]
-    if mode == "wrap":
+    outer, length, inner = shape_of(x)[:axis], shape_of(x)[axis], shape_of(x)[axis + 1 :]
+    shape = (*outer, *shape_of(chosen), *inner)
+    if 0 in outer:  # there is nothing to take, and NumPy does not look at the indices
+        return np.zeros(shape, dtype_of(x))
+    if not length and 0 not in shape:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
+    if mode == "wrap" and length:
         chosen = chosen % length
-    elif mode == "clip":
+    elif mode == "clip" and length:
         chosen = np.clip(chosen, 0, length - 1)
     return access.getitem(x, (*[slice(None)] * axis, chosen))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from functrans.core import errors
 from functrans.core.evaluate import compute
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import ArraySpec, spec_of
@@ -19,6 +20,7 @@ from functrans.transforms.leaves import (
     bare,
     chosen,
     grouped,
+    is_known,
     is_moving,
     moves,
     strong,
@@ -40,7 +42,14 @@ def _push(args: Any, tangents: Any, params: Any) -> Any:
     def push(*leaves: Any) -> list[Any]:
         return grouped(*push_through(function, *ungrouped(leaves, (moving,))), (wanted,))
 
-    pushed = function.pushed((moving,), (wanted,)) if isinstance(function, Procedure) else push
+    pushed: Any = push
+    if isinstance(function, Procedure):
+        try:
+            pushed = function.pushed((moving,), (wanted,))
+        except errors.StagingError:
+            # A custom rule with a Python branch cannot be written down, but where values are known it runs.
+            if not all(map(is_known, args)):
+                raise
     results = compute(
         call,
         *grouped(args, tangents, (moving,)),

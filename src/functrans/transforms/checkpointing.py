@@ -190,7 +190,9 @@ def _saving(procedure: Procedure, policy: Policy) -> tuple[Procedure, list[Equat
 
 def _trace(mask: int, args: Any, params: Any) -> Any:
     procedure, policy = params["function"], params["policy"]
-    saving, wanted = _saving(procedure, policy)
+    # What is traced runs again as a whole: its derivatives need what is not kept.
+    traced = any(isinstance(arg, Tracer) for arg in args)
+    saving, wanted = (procedure, []) if traced else _saving(procedure, policy)
     results = compute(kept_call, *args, function=saving, policy=save_nothing)
     count = len(procedure.outputs)
     if not any(map(is_moving, procedure.outputs)):
@@ -202,7 +204,7 @@ def _trace(mask: int, args: Any, params: Any) -> Any:
 def _pull(cotangents: Any, saved: Any) -> Any:
     active, args, kept, wanted, procedure = saved
     leaves = [*args, *floating(cotangents, procedure.outputs)]
-    if any(isinstance(value, Tracer) for value in (*leaves, *kept)):
+    if any(isinstance(value, Tracer) for value in leaves):
         return bare(pull_through(procedure, active, leaves))
     return bare(pull_through(_remembering(procedure, kept, wanted), active, leaves))
 
