@@ -234,3 +234,12 @@ def check_structure(found: Any, expected: Any, what: str, of: str) -> None:
             f"the {what} have another structure than the {of}: {found} instead of {expected}. "
             f"Give one {what.rstrip('s')} for every array, in the same containers."
         )
+
+
+def what_it_is(value: Any) -> str:
+    """What a function has returned, for a message: traced values are arrays to a user."""
+    if isinstance(value, (tuple, list, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if tree.is_array(value):
+        return f"an array of shape {shape_of(value)}" if shape_of(value) else "one number"
+    return "None" if value is None else type(value).__name__

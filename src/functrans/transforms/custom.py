@@ -21,7 +21,7 @@ from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import cast, dtype_of, shape_of, spec_of
 from functrans.interpreters.batch import Batch
 from functrans.interpreters.tape import Tape
-from functrans.transforms.arguments import check_callable, several
+from functrans.transforms.arguments import check_callable, several, what_it_is
 from functrans.transforms.batching import vmap
 from functrans.transforms.leaves import (
     bare,
@@ -265,10 +265,10 @@ class _Form:
         cotangent = tree.unflatten(self.out.structure, leaves[count:])
         found = rule(*self.fixed, residuals, cotangent)
         if not isinstance(found, (tuple, list)) or len(found) != len(self.free):
-            what = f"{len(found)}" if isinstance(found, (tuple, list)) else type(found).__name__
             raise errors.RuleError(
                 f"{errors.describe(rule)}, the bwd of {errors.describe(self.custom.f)}, must return a "
-                f"tuple with one cotangent for each of {len(self.free)} arguments, but returned {what}. "
+                f"tuple with one cotangent for each of {len(self.free)} arguments, but returned "
+                f"{what_it_is(found)}. "
                 "Write (g,) for one, and None for zero."
             )
         results: list[Any] = []
@@ -295,7 +295,7 @@ class _Form:
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             raise errors.RuleError(
                 f"{errors.describe(rule)}, a rule of {errors.describe(self.custom.f)}, must return a "
-                f"pair {what}, but returned {type(out).__name__}."
+                f"pair {what}, but returned {what_it_is(out)}."
             )
         return out
 

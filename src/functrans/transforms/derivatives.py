@@ -35,6 +35,7 @@ from functrans.transforms.arguments import (
     own_distinct,
     positions_of,
     unflatten_argument,
+    what_it_is,
 )
 
 _ONE = np.float64(1)
@@ -244,7 +245,7 @@ def check_scalar(
     if not tree.is_array(value):
         raise errors.OutputTypeError(
             f"{transform} needs a function that returns one real number, but {errors.describe(f)} "
-            f"returned {_kind(value)}. Return the number alone, or use has_aux=True for (value, "
+            f"returned {what_it_is(value)}. Return the number alone, or use has_aux=True for (value, "
             "extra results)."
         )
     shape, dtype = shape_of(value), dtype_of(value)
@@ -271,14 +272,6 @@ def check_scalar(
             "which has no derivative. Return a float, and mind that comparisons, rounding and "
             "argmax give constants."
         )
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, (tuple, list, dict)):
-        return f"a {type(value).__name__} of {len(value)}"
-    if tree.is_array(value):
-        return f"an array of shape {shape_of(value)}" if shape_of(value) else "one number"
-    return "None" if value is None else type(value).__name__
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -356,7 +349,7 @@ def _split_aux(out: Any, f: Callable[..., Any]) -> Any:
     if not isinstance(out, tuple) or len(out) != 2:
         raise errors.OutputTypeError(
             f"with has_aux=True {errors.describe(f)} must return a pair (value, aux), but it "
-            f"returned {_kind(out)}."
+            f"returned {what_it_is(out)}."
         )
     return out
 

@@ -12,7 +12,7 @@ from functrans.core.evaluate import as_constant
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, cast, dtype_of, is_inexact, shape_of
 from functrans.interpreters.tape import Tape
-from functrans.transforms.arguments import check_callable
+from functrans.transforms.arguments import check_callable, what_it_is
 from functrans.transforms.leaves import bare, chosen, described, tracked, zero_tangent
 from functrans.transforms.procedures import sweep_back
 
@@ -121,9 +121,9 @@ class _Rules:
         if not self.outputs:
             return (result,)
         if rule and (not isinstance(result, (tuple, list)) or len(result) != self.outputs):
-            found = len(result) if isinstance(result, (tuple, list)) else type(result).__name__
             raise errors.RuleError(
-                f"{rule} of the primitive {self.name} must return {self.outputs} values, not {found}."
+                f"{rule} of the primitive {self.name} must return {self.outputs} values, not "
+                f"{what_it_is(result)}."
             )
         return tuple(result)
 
@@ -228,10 +228,9 @@ class _Rules:
         if len(args) == 1 and not isinstance(result, (tuple, list)):
             result = (result,)
         if not isinstance(result, (tuple, list)) or len(result) != len(args):
-            found = len(result) if isinstance(result, (tuple, list)) else type(result).__name__
             raise errors.RuleError(
                 f"vjp of the primitive {self.name} must return one cotangent for each of {len(args)} "
-                f"arrays, but returned {found}."
+                f"arrays, but returned {what_it_is(result)}."
             )
         return [
             self._matching(found, arg, "vjp", "the cotangent", "the argument")

@@ -18,7 +18,12 @@ from functrans.core.evaluate import captured, compute
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import ArraySpec, shape_of, spec_of
 from functrans.interpreters.batch import Batch
-from functrans.transforms.arguments import check_callable, flatten_argument, unflatten_argument
+from functrans.transforms.arguments import (
+    check_callable,
+    flatten_argument,
+    unflatten_argument,
+    what_it_is,
+)
 from functrans.transforms.carries import check_carry, close_body, owned, parts
 from functrans.transforms.leaves import (
     bare,
@@ -204,7 +209,7 @@ def _pair(out: Any, f: Callable[..., Any]) -> Any:
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise errors.CarryError(
             f"scan: {errors.describe(f)} must return a pair (carry, y), but returned "
-            f"{type(out).__name__}."
+            f"{what_it_is(out)}."
         )
     return out
 
