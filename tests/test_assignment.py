@@ -43,6 +43,13 @@ def slice_by_scalar_and_by_array(x):
 
 
 @case(VECTOR)
+def an_array_with_the_tangent_of_another(x):
+    y = x + 1.0
+    y[:3] = x[2:] ** 2
+    return [x, y]
+
+
+@case(VECTOR)
 def strided_slices(x):
     x[::2] = -x[::2]
     x[::-2] *= x[:3]

@@ -54,3 +54,19 @@ def test_lambertw_and_zeta_entry_by_entry():
     rest = -(end ** (1 - s[1:])) * (np.log(end) / (s[1:] - 1) + (s[1:] - 1) ** -2.0)
     np.testing.assert_allclose(pushed[1:], PACE[1:] * (series + rest), rtol=1e-9)
     np.testing.assert_allclose(ft.vjp(sc.zeta, s)[1](weights)[0] * PACE, weights * pushed)
+
+
+@pytest.mark.parametrize("name", [name for name in WITHOUT if name.startswith(("obl_", "pro_"))])
+def test_spheroidal_functions_are_batched(name):
+    ufunc = getattr(sc, name)
+    ends = (0.3, 0.9) if "ang" in name else (1.3, 1.9)
+    held = (1.0, 2.0, 0.5, 3.0)[: ufunc.nin - 1]
+    x = np.array(ends)
+    expected = ufunc(*held, x)
+    looped = [ufunc(*held, each) for each in ends]
+    found = ft.vmap(lambda x: ufunc(*held, x))(x)
+    if ufunc.nout == 1:
+        expected, looped, found = (expected,), [(each,) for each in looped], (found,)
+    for ours, theirs, lanes in zip(found, expected, zip(*looped, strict=True), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_allclose(ours, lanes, rtol=1e-13)
