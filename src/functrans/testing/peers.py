@@ -87,13 +87,19 @@ def in_torch(stack: Stack) -> Answer:
         return torch.tensor(leaf, dtype=torch.float64) if isinstance(leaf, float) else leaf
 
     func = torch.func
+
+    def vmap(f: Any, in_axes: Any, out_axes: int) -> Any:
+        # Not by out_dims: of what is not mapped, with another axis than the first, torch has no such shape.
+        lanes = func.vmap(f, in_axes)
+        return lambda *args: mapped(lambda leaf: leaf.movedim(0, out_axes), lanes(*args))
+
     library = SimpleNamespace(
         **{name: getattr(func, name) for name in ("grad", "jvp", "vjp", "jacfwd", "jacrev")},
         hessian=func.hessian,  # and no linearize: a vjp of one with a matmul is uninitialized memory
         value_and_grad=lambda f, argnums: (
             lambda *args: func.grad_and_value(f, argnums)(*args)[::-1]
         ),
-        vmap=lambda f, in_axes, out_axes: func.vmap(f, in_axes, out_axes),
+        vmap=vmap,
         hvp=lambda f, primals, tangents: func.jvp(
             func.grad(f, 0 if len(primals) == 1 else tuple(range(len(primals)))), primals, tangents
         )[1],
