@@ -152,7 +152,7 @@ def isposinf(input: Tensor) -> Tensor:
     Examples
     --------
     >>> import functrans.torch as torch
-    >>> torch.isposinf(torch.tensor([1.0, float("inf")]))
+    >>> torch.isposinf(torch.tensor([1.0, torch.inf]))
     tensor([False,  True])
     """
     return input == float("inf")
@@ -165,7 +165,7 @@ def isneginf(input: Tensor) -> Tensor:
     Examples
     --------
     >>> import functrans.torch as torch
-    >>> torch.isneginf(torch.tensor([1.0, float("-inf")]))
+    >>> torch.isneginf(torch.tensor([1.0, -torch.inf]))
     tensor([False,  True])
     """
     return input == float("-inf")

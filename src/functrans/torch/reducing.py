@@ -490,7 +490,7 @@ def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     Examples
     --------
     >>> import functrans.torch as torch
-    >>> torch.nansum(torch.tensor([1.0, float("nan")]))
+    >>> torch.nansum(torch.tensor([1.0, torch.nan]))
     tensor(1.)
     """
     return np.nansum(x, axis=None if dim is None else axes(dim, x.ndim), keepdims=keepdim)
@@ -504,7 +504,7 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     Examples
     --------
     >>> import functrans.torch as torch
-    >>> torch.nanmean(torch.tensor([1.0, float("nan")]))
+    >>> torch.nanmean(torch.tensor([1.0, torch.nan]))
     tensor(1.)
     """
     return np.nanmean(x, axis=None if dim is None else axes(dim, x.ndim), keepdims=keepdim)

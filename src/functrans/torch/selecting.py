@@ -180,7 +180,7 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = None)
     Examples
     --------
     >>> import functrans.torch as torch
-    >>> torch.nan_to_num(torch.tensor([1.0, float("nan")]))
+    >>> torch.nan_to_num(torch.tensor([1.0, torch.nan]))
     tensor([1., 0.])
     """
     info = np.finfo(dtype_of(x))
