@@ -160,6 +160,8 @@ def branch(w: Writer) -> None:
     lines = "if {}:\n" + f"    {new} = {ways[0]}\nelse:\n    {new} = {ways[1]}"
     lacks = [STAGING, JAX, TORCH]
     w.statement(lines.format(text), [new], "branch", lacks=lacks, checked=lines.format(checked))
+    if target in w.fixed:  # which way it is taken makes no array traced
+        w.fixed.add(new)
 
 
 def loop(w: Writer) -> None:
