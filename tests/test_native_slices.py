@@ -207,3 +207,44 @@ def test_large_workspaces_are_taken_in_turns():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_what_is_put_at_one_place_twice_keeps_its_order():
+    def put(i, v):
+        y = np.zeros_like(v, shape=(18,))
+        y[i] = v.T
+        return y
+
+    i = np.arange(18).reshape(2, 9)
+    i[0, 8] = 9
+    v = np.arange(18.0).reshape(9, 2)
+    np.testing.assert_array_equal(native(put)(i, v), put(i, v))
+
+
+def test_zeros_of_a_diagonal_matrix_keep_their_signs():
+    for matrix in (-np.eye(32), np.eye(32), -np.eye(32) + 0.0, np.where(np.eye(32) > 0, 2.0, -0.0)):
+        f = lambda x, matrix=matrix: x / matrix
+        with np.errstate(divide="ignore"):
+            expected = f(np.ones((32, 32)))
+            np.testing.assert_array_equal(native(f)(np.ones((32, 32))), expected)
+
+
+def test_an_index_out_of_range_is_found_by_one_of_several_threads(monkeypatch):
+    monkeypatch.setattr("functrans.compiler.native.threads.thread_count", lambda: 3)
+    f = native(lambda x, i: np.sin(x[i]))
+    x, generator = np.linspace(0, 1, 1000), np.random.default_rng(0)
+    places = generator.integers(-1000, 1000, 1_000_000)
+    np.testing.assert_allclose(f(x, places), np.sin(x[places]), rtol=1e-15)
+    for wrong in generator.integers(0, len(places), 40):
+        kept, places[wrong] = places[wrong], 5000
+        with pytest.raises(IndexError):
+            f(x, places)
+        places[wrong] = kept
+
+
+@pytest.mark.parametrize("length", [3, 7, 8, 16])
+def test_bands_of_a_thin_matrix_are_shared_only_where_each_is_done_once(length, monkeypatch):
+    monkeypatch.setattr("functrans.compiler.native.threads.thread_count", lambda: 3)
+    a = np.sin(np.arange(200_000.0 * length)).reshape(-1, length)
+    found = native(lambda a, v: a @ v)(a, np.arange(1.0, length + 1))
+    np.testing.assert_allclose(found, a @ np.arange(1.0, length + 1), rtol=1e-13, atol=1e-13)

@@ -111,9 +111,13 @@ class Gatherer:
         any_wrong = writer.call(
             "i1", f"llvm.vector.reduce.or.v{width}i1", [(f"<{width} x i1>", wrong)]
         )
-        old = writer.op("load i64, ptr %status")
-        new = writer.op(f"or i64 {old}, {writer.op(f'zext i1 {any_wrong} to i64')}")
-        writer.do(f"store i64 {new}, ptr %status")
+        # Only then: threads that find nothing wrong must not write over what another has found.
+        found, going_on = writer.label(), writer.label()
+        writer.branch(any_wrong, found, going_on)
+        writer.start(found)
+        writer.do("store atomic i64 1, ptr %status monotonic, align 8")
+        writer.jump(going_on)
+        writer.start(going_on)
 
     def _lane(self, distances: str, lane: int) -> str:
         """Where the entry of a lane is."""

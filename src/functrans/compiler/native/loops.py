@@ -245,7 +245,8 @@ class KernelWriter(AccessWriter):
             for access in self.loads.values()
             if not self.is_identity(access)
         )
-        return far and not any(item.action == "reduce" for item in self.items)
+        # Of several values that are put at one place, the last one stays: their order is kept.
+        return far and not any(item.action in ("reduce", "put") for item in self.items)
 
     def _columns(self, depth: int) -> None:
         """The two innermost loops changed about: one vector's width of columns after the other.

@@ -495,7 +495,10 @@ def _diagonal(value: Any) -> tuple[int, float] | None:
     entries = np.diagonal(value, offset)
     if not len(entries) or np.count_nonzero(value) != len(entries):
         return None
-    return (offset, float(entries[0])) if np.all(entries == entries[0]) else None
+    negative = np.count_nonzero(np.signbit(value))  # zeros may be, too
+    if not np.all(entries == entries[0]) or negative != (len(entries) if entries[0] < 0 else 0):
+        return None
+    return offset, float(entries[0])
 
 
 def _part(view: View, template: tuple[Any, ...]) -> View:

@@ -23,6 +23,7 @@ _CACHE, _PAGE = 1 << 21, 1 << 12
 _LARGE = 1 << 26  # multiplications; with more, the finer blocks of BLAS win
 _WORTH = 1 << 20  # multiplications; with more, several threads share the rows
 _SHARES = 4  # bands of rows for each thread, at most
+_LONGEST_VECTOR = 64  # bytes
 
 
 class Product(NamedTuple):
@@ -96,7 +97,9 @@ def bands(product: Product, threads: int) -> list[tuple[int, int]]:
     rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     # A matrix times a vector waits for memory, and takes longer than its arithmetic.
     work = rows * inner * columns * (4 if columns == 1 else 1)
-    shared = is_tiled(product) or (is_dots(product) and not lane_loops(product))
+    # Rows shorter than a vector are no dot products: see `_matrix`.
+    dots = is_dots(product) and inner * a.buffer.kind.size >= _LONGEST_VECTOR
+    shared = is_tiled(product) or (dots and not lane_loops(product))
     if not shared or work < _WORTH or rows < 4 * ROWS or threads < 2:
         return [(0, rows)]
     count = threads * min(max(work // threads // _WORTH, 1), _SHARES)

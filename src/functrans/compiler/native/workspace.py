@@ -21,8 +21,8 @@ entry:
 look:
   %its_size = load i64, ptr %old
   %enough = icmp uge i64 %its_size, %size
-  %half = lshr i64 %its_size, 2
-  %wasteful = icmp ugt i64 %half, %size
+  %quarter = lshr i64 %its_size, 2
+  %wasteful = icmp ugt i64 %quarter, %size
   %modest = xor i1 %wasteful, true
   %fits = and i1 %enough, %modest
   br i1 %fits, label %done, label %drop

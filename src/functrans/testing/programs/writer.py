@@ -52,7 +52,9 @@ class Writer:
         self.helpers = frozenset(helpers)
         self.names: list[str] = []
         self.used: set[str] = set()
-        self.fixed: set[str] = set()  # names of what is the same at all points, or one of several such
+        self.fixed: set[str] = (
+            set()
+        )  # names of what is the same at all points, or one of several such
 
     @classmethod
     def of(cls, program: Program) -> Writer:
