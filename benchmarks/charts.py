@@ -51,7 +51,7 @@ def draw(results: dict[str, Any], folder: Path) -> dict[str, Path]:
 def draw_problem(problem: dict[str, Any], path: Path) -> None:
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+    figure, panels = pyplot.subplots(1, 2, figsize=(14, 4.6), layout="constrained")
     for panel, quantity, unit in zip(panels, ("time", "memory"), ("seconds", "bytes"), strict=True):
         for name, color in COLORS.items():
             series = figures.points(problem, name, quantity)
@@ -71,7 +71,7 @@ def draw_problem(problem: dict[str, Any], path: Path) -> None:
         panel.set_ylabel(unit)
         panel.grid(True, which="major", alpha=0.3)
         if panel.lines:
-            panel.legend(fontsize=7)
+            panel.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         else:
             panel.set_axis_off()  # not measured
     figure.savefig(path, metadata={"Date": None})
