@@ -31,7 +31,7 @@ class Silent:
 
 
 class Shaped:
-    """An object that has a shape, and is no array."""
+    """An object that has a shape, but is not an array."""
 
     shape = "round"
 
@@ -158,7 +158,7 @@ _OF_NUMPY += (NotImplementedError, np.ma.MaskError, BufferError)
 
 
 def is_fair(error):
-    """Whether an error is one that a user can understand, and not one of our own making."""
+    """Whether a user can understand an error, and it is not a bug of the library."""
     if isinstance(error, FunctransError):
         return True
     if isinstance(error, _OF_NUMPY):
@@ -178,4 +178,4 @@ def outcome(call, *args):
         except Exception as error:
             if is_fair(error):
                 return "raised", error
-            raise AssertionError(f"{type(error).__name__} is no answer: {error}") from error
+            raise AssertionError(f"{type(error).__name__} is not a clear error: {error}") from error

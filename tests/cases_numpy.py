@@ -464,7 +464,7 @@ add("poly", np.poly, ((4,),), analytic=True)
 add("vander", np.vander, ((3,),), analytic=True, complexes=True)
 add("vander increasing", lambda x: np.vander(x, 4, increasing=True), ((3,),), analytic=True)
 
-# --- entry by entry -------------------------------------------------------------------------------
+# --- elementwise ----------------------------------------------------------------------------------
 
 add("sinc", np.sinc, ((2, 3),), analytic=True, complexes=True)
 add("sinc near zero", lambda x: np.sinc(x / 64), ((2, 3),), analytic=True)

@@ -1,5 +1,10 @@
-"""Settings shared by the whole test suite: how hypothesis draws."""
+"""Settings shared by the whole test suite: how hypothesis draws, and where tests may write."""
 
+import os
+import sys
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
@@ -12,3 +17,31 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("functrans")
+
+ROOT = Path(__file__).resolve().parents[1]
+_CACHES = ("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".ruff_cache")
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_written: list[str] = []
+
+
+def _watch(event, args):
+    """Note every file of the repository that this process opens to write."""
+    if event != "open" or not isinstance(args[0], (str, bytes)) or not args[2] & _WRITES:
+        return
+    path = os.path.abspath(os.fsdecode(args[0]))
+    inside = path.startswith(f"{ROOT}{os.sep}") and not any(part in path for part in _CACHES)
+    if inside:
+        _written.append(path)
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture(autouse=True)
+def only_temporary_files_are_written():
+    """A file that a test leaves in the repository is committed sooner or later."""
+    _written.clear()
+    yield
+    # A path may be relative to another folder than the current one: only what is there counts.
+    left = [path for path in _written if os.path.lexists(path)]
+    assert not left, f"the test wrote {left}: use tmp_path, or change to it"

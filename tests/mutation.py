@@ -71,7 +71,7 @@ Place = tuple[str, str, int]  # a primitive, a slot, and which argument
 Users = dict[Place, list[Any]]
 
 
-# What is done to a tangent, or to a cotangent.
+# The changes of a tangent or cotangent.
 
 DAMAGES: dict[str, Damage] = {
     "sign": lambda value: -value,
@@ -288,7 +288,7 @@ def primitives() -> dict[str, Primitive]:
 
 
 def _in(value: Any) -> list[Any]:
-    """What a global name of a module stands for: a value, those of a table, or what a function calls."""
+    """The values of a global name of a module: the value, those of a table, or those that a function uses."""
     if isinstance(value, dict):
         return [each for entry in value.values() for each in _in(entry)]
     if isinstance(value, FunctionType):
@@ -398,7 +398,7 @@ def recording(primitives: dict[str, Primitive]) -> Iterator[Recorder]:
 
 
 def _flowing(table: tuple[Any, ...]) -> Callable[[int], list[bool]]:
-    """The arguments in a mask through which a derivative flows: those that have a rule of their own."""
+    """The arguments in a mask through which a derivative flows: those that have a rule."""
     return lambda mask: [bit and table[1 << k] is not None for k, bit in enumerate(_bits(mask))]
 
 
@@ -512,7 +512,7 @@ def _rules_of(primitive: Any) -> list[str]:
 
 
 def _failure(item: Any) -> str:
-    """What a test says if it fails now; it may have run before."""
+    """The message of a test if it fails now; it may have run before."""
     item._initrequest()
     reports = runtestprotocol(item, log=False, nextitem=None)
     return "\n".join(str(report.longrepr) for report in reports if report.failed)
@@ -536,17 +536,15 @@ def check(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Break every rule, and see that a test notices.")
+    parser = argparse.ArgumentParser(description="Break every rule, and check that a test fails.")
     parser.add_argument("--files", nargs="*", default=NET)
-    parser.add_argument(
-        "-k", dest="keywords", default="", help="as pytest's: which tests are the net"
-    )
-    parser.add_argument("--only", default="", help="primitives whose name has this pattern")
+    parser.add_argument("-k", dest="keywords", default="", help="which tests to run, as for pytest")
+    parser.add_argument("--only", default="", help="primitives whose name matches this pattern")
     parser.add_argument("--kinds", nargs="*", default=list(DAMAGES), choices=list(DAMAGES))
-    parser.add_argument("--examples", type=int, default=3, help="that hypothesis draws for a test")
-    parser.add_argument("--sample", type=int, help="so many mutations, at random")
+    parser.add_argument("--examples", type=int, default=3, help="examples per test for hypothesis")
+    parser.add_argument("--sample", type=int, help="try this many random mutations")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--show", action="store_true", help="say what notices each mutation")
+    parser.add_argument("--show", action="store_true", help="show which test detects each mutation")
     options = vars(parser.parse_args())
     show = options.pop("show")
     found = check(**options)
@@ -554,7 +552,7 @@ def main() -> int:
         for mutation, by in found.killed.items():
             print(f"{mutation}: {by}")
     print(
-        f"{len(found.killed)} mutations are noticed, {len(found.survivors)} survive, "
+        f"{len(found.killed)} mutations are detected, {len(found.survivors)} survive, "
         f"{len(found.harmless)} change nothing"
     )
     for mutation in found.harmless:

@@ -3,7 +3,7 @@
     python tests/numpy_coverage.py
 
 runs every call of the files coverage_calls*.py under every transform and writes the page. Classes are
-found, not declared; only names that are no array operations are listed by hand.
+found, not declared; only names that are not array operations are listed by hand.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "numpy-coverage.md"
 
 # --- the names ------------------------------------------------------------------------------------
 
-# What is no array operation, and why. A name of which NumPy makes float arrays from float arrays has
+# Names that are not array operations, and why. A name of which NumPy makes float arrays from float arrays has
 # no place here: `hidden` calls them.
 NOT_ARRAY_OPERATIONS = {
     "numpy": {
@@ -51,13 +51,13 @@ NOT_ARRAY_OPERATIONS = {
         "inexact integer isdtype issubdtype mintypecode number object_ promote_types record "
         "signedinteger str_ unsignedinteger void",
         "classes": "flatiter ndarray recarray ufunc",
-        "numbers of a shape or a length": "bartlett blackman broadcast_shapes diag_indices hamming "
+        "built from a shape or a length": "bartlett blackman broadcast_shapes diag_indices hamming "
         "hanning indices tril_indices triu_indices",
     },
     "numpy.linalg": {"an exception": "LinAlgError", "settings": "test"},
     "numpy.fft": {"settings": "test"},
     "operators": {
-        "protocols of Python and NumPy": "__array_finalize__ __array_function__ __array_interface__ "
+        "Python and NumPy protocols": "__array_finalize__ __array_function__ __array_interface__ "
         "__array_priority__ __array_struct__ __array_ufunc__ __array_wrap__ __class__ "
         "__class_getitem__ __delattr__ __delitem__ __dir__ __doc__ __getattribute__ __getstate__ "
         "__hash__ __init__ __init_subclass__ __new__ __reduce__ __reduce_ex__ __setattr__ "
@@ -69,11 +69,9 @@ _NOT_PROBED = ("files", "settings")  # these would write files and change how Nu
 
 # NumPy gives no hook on these, so that what they do with a traced value is not ours to say.
 WITHOUT_HOOK = {
-    "np.isscalar(t)": "the answer is False, as for an array without axes",
-    "np.frombuffer(x)": "TypeError of NumPy",
-    "[a * 1 for a in np.nditer(x)]": "TypeError of NumPy",
-    "[a * 1 for i in np.nested_iters(x, [[0], [1]]) for a in i]": "TypeError of NumPy",
-    "x.shape = (3, 2); x": "AttributeError of Python",
+    "np.frombuffer(x)": "TypeError from NumPy",
+    "[a * 1 for a in np.nditer(x)]": "TypeError from NumPy",
+    "[a * 1 for i in np.nested_iters(x, [[0], [1]]) for a in i]": "TypeError from NumPy",
 }
 
 
@@ -197,16 +195,16 @@ IN_PART = ", in part"
 WITHOUT_DERIVATIVE = "no derivative"
 
 CLASSES = {
-    DIFFERENTIABLE: "differentiable in both modes, to second order, batched and staged",
-    ZERO: "the same, and the derivative is 0 wherever there is one",
-    CONSTANT: "a result of integers, booleans or no numbers: batched and staged",
-    IN_PLACE: "assigns to an argument: differentiable, batched and staged",
-    DIFFERENTIABLE + IN_PART: "differentiable; under the transforms named, an error that says why",
-    CONSTANT + IN_PART: "constant; under the transforms named, an error that says why",
-    IN_PLACE + IN_PART: "in place; under the transforms named, an error that says why",
-    WITHOUT_DERIVATIVE: "an error or a warning that says why when a derivative is taken",
-    ERROR: "an error that says why, under every transform",
-    NOT_AN_OPERATION: "printing, files, settings, types, and arrays made of a length alone",
+    DIFFERENTIABLE: "differentiable in both modes to second order; can be batched and staged",
+    ZERO: "the same; the derivative is 0 wherever it exists",
+    CONSTANT: "returns integers, booleans or non-numbers; can be batched and staged",
+    IN_PLACE: "assigns to an argument; can be differentiated, batched and staged",
+    DIFFERENTIABLE + IN_PART: "differentiable, but the listed transforms raise an error",
+    CONSTANT + IN_PART: "constant, but the listed transforms raise an error",
+    IN_PLACE + IN_PART: "in place, but the listed transforms raise an error",
+    WITHOUT_DERIVATIVE: "raises an explanatory error or warning when differentiated",
+    ERROR: "raises an explanatory error under every transform",
+    NOT_AN_OPERATION: "printing, files, settings, types, and arrays built from a length alone",
 }
 
 
@@ -294,16 +292,18 @@ def page() -> str:
         raise Mistake("names without a call: " + ", ".join(absent))
     tables = {s.title: [row(s, name) for name in s.names] for s in sections()}
     lines = [
-        "# Coverage of NumPy",
+        "# NumPy coverage",
         "",
-        "What every public callable of NumPy does on traced values, and every method, attribute and",
-        f"operator of arrays. Made with NumPy {np.__version__} by running it: see [the end](#counts).",
+        "This page shows how every public NumPy callable, and every method, attribute and operator of",
+        "arrays, behaves on traced values.",
+        f"It was generated with NumPy {np.__version__} by running each call; see [the end](#counts).",
         "",
-        "A name has the class of its calls that have no error. The calls are in the last column: `x`,",
-        "`y` and `o` are matrices of real numbers, `p` and `q` positive ones, `u` is below 1 and `g`",
-        "above, `v` and `w` are vectors, `s` is an increasing one, `t` is a number, `c` has three axes,",
-        "`A` and `B` are square, `z` and `Z` complex, `n`, `m` and `k` integers, `b` booleans. All of",
-        "them are traced, except that integers and booleans are plain while derivatives are taken.",
+        "A name gets its class from those of its calls that raise no error. The last column lists the calls.",
+        "In it, `x`, `y` and `o` are real matrices; `p` and `q` are positive; the entries of `u` are below",
+        "1 and those of `g` above 1; `v` and `w` are vectors, and `s` is an increasing vector; `t` is a",
+        "scalar; `c` has three axes; `A` and `B` are square; `z` and `Z` are complex; `n`, `m` and `k` hold",
+        "integers; `b` holds booleans. All of them are traced, except that integers and booleans are plain",
+        "arrays under differentiation.",
         "",
         "| class | meaning |",
         "| --- | --- |",
@@ -319,13 +319,13 @@ def page() -> str:
             "| --- | --- | --- | --- |",
         ]
         lines += [*map(str, rows), ""]
-    lines += ["## What the errors say", "", *_reasons(), ""]
+    lines += ["## Error messages", "", *_reasons(), ""]
     lines += ["## Counts", "", *_counts(tables), "", _summary(tables), ""]
     lines += [
-        "`python tests/numpy_coverage.py` makes this page: it runs each call on traced values under",
-        "`grad`, `jvp`, `vmap`, `make_graph`, the second derivative and `vmap` inside and outside of",
-        "`grad`, and compares values with plain NumPy, derivatives with finite differences and `vmap`",
-        "with a loop; `tests/test_numpy_coverage.py` fails where the page and a new run differ.",
+        "`python tests/numpy_coverage.py` generates this page. It runs each call on traced values under",
+        "`grad`, `jvp`, `vmap` and `make_graph`, under second derivatives, and under `vmap` inside and",
+        "outside `grad`. It compares values with plain NumPy, derivatives with finite differences, and",
+        "`vmap` with a loop. `tests/test_numpy_coverage.py` fails if the page differs from a new run.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -335,9 +335,9 @@ def _summary(tables):
     count = Counter(row.kind for rows in tables.values() for row in rows)
     derivatives = count[DIFFERENTIABLE] + count[ZERO]
     return (
-        f"Of {count.total()} names, {derivatives} are differentiable to second order, batched and "
+        f"Of {count.total()} names, {derivatives} can be differentiated to second order, batched and "
         f"staged, and {count[DIFFERENTIABLE + IN_PART]} more in part; {count[IN_PLACE]} work in "
-        f"place, {count[CONSTANT]} give constants, and {count[NOT_AN_OPERATION]} are no array "
+        f"place, {count[CONSTANT]} return constants, and {count[NOT_AN_OPERATION]} are not array "
         "operations."
     )
 
@@ -364,7 +364,7 @@ def _reasons():
         for sources in section.calls.values():
             for finding in map(_finding, sources):
                 for error, message in finding.reasons.items():
-                    beginning = re.split(r", at <|\. ", message)[0]
+                    beginning = re.split(r", at [<\w]+[.>]|\. ", message)[0]
                     if len(beginning) < len(said.get(error, beginning + " ")):
                         said[error] = beginning
     return [f"- {error}: {said[error]}." for error in sorted(said)]

@@ -1,4 +1,4 @@
-"""What the transforms mean, computed without them: finite differences, complex steps and loops.
+"""The meaning of the transforms, computed without them: finite differences, complex steps and loops.
 
 Nothing here imports the library under test. A pytree is walked by hand, so that the library's own
 flattening is not what its results are compared with.
@@ -59,8 +59,7 @@ def map_leaves(function, tree, *others):
 
 
 def is_inexact(leaf):
-    dtype = leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
-    return np.issubdtype(dtype, np.inexact)
+    return np.issubdtype(np.result_type(leaf), np.inexact)
 
 
 def inner_product(left, right):

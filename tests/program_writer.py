@@ -98,7 +98,7 @@ class Writer:
         return self.pick(forms).format(name)
 
     def view(self, name):
-        """What may be a view: of a reshaped array it depends on how the array lies in memory."""
+        """Expressions that may be views: for a reshaped array this depends on its memory layout."""
         shape, size = np.shape(self.scope[name]), np.size(self.scope[name])
         parts = [f"{name}[{self.index(shape)}]" for _ in range(2)]
         moved = [f"{name}.T", f"np.flip({name})", f"{name}[None]", f"np.squeeze({name})"]
@@ -229,7 +229,7 @@ def _written(part):
 
 
 def _fits(shape, target):
-    """Whether a value of this shape broadcasts to the target, without leading axes of its own."""
+    """Whether a value of this shape broadcasts to the target, without additional leading axes."""
     try:
         return len(shape) <= len(target) and np.broadcast_shapes(shape, target) == target
     except ValueError:

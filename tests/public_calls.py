@@ -179,6 +179,7 @@ CALLS = {
     "remat": (lambda f, x: ft.grad(ft.remat(f))(x), (loss, X)),
     "scan": (ft.scan, (lambda c, x: (c + 1.0, x * x), 0.0, X, None, False, 1)),
     "source": (lambda f, x: str(ft.source(f)(x)), (square, X)),
+    "spectral_function": (ft.spectral_function, (np.exp, SPD, "L")),
     "stop_gradient": (ft.stop_gradient, (X,), lambda x: x),
     "switch": (ft.switch, (1, [square, double], X)),
     "tap": (lambda x, f: ft.tap(x, f), (X, lambda x: None), lambda x, f: x),
@@ -272,6 +273,7 @@ CALLS = {
     "scipy.linalg.lu": (linalg.lu, (SPD,)),
     "scipy.linalg.lu_factor": (linalg.lu_factor, (SPD,)),
     "scipy.linalg.lu_solve": (linalg.lu_solve, (linalg.lu_factor(SPD), np.ones(2))),
+    "scipy.linalg.polar": (linalg.polar, (SPD, "right")),
     "scipy.linalg.solve_sylvester": (linalg.solve_sylvester, (SPD, SPD, SPD)),
     "scipy.linalg.solve_triangular": (linalg.solve_triangular, (SPD, np.ones(2), 0, True)),
     "scipy.linalg.sqrtm": (linalg.sqrtm, (SPD,)),
@@ -300,7 +302,7 @@ CALLS = {
     "scipy.stats.poisson": (stats.poisson.logpmf, (np.arange(3), 2.0)),
     "scipy.stats.t": (stats.t.logpdf, (X, 3.0)),
 }
-# Public names that are no functions, or that are called with classes only.
+# Public names that are not functions, or that take only classes.
 NO_FUNCTIONS = {
     "errors",
     "numpy",

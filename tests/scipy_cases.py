@@ -1,4 +1,4 @@
-"""What is asked of every function of functrans.scipy, whatever it computes."""
+"""Requirements on every function of functrans.scipy, whatever it computes."""
 
 import numpy as np
 from oracles import (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functrans.ops.adding import sum_rows
+from functrans.ops.scatter_add import sum_rows
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex128, np.int64])

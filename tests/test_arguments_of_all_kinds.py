@@ -18,7 +18,7 @@ from functrans.errors import FunctransError
 SOURCES = sorted(
     {call for section in sections() for calls in section.calls.values() for call in calls}
 )
-# What NumPy computes here depends on uninitialized memory, or is a mistake of its own.
+# NumPy's results here depend on uninitialized memory, or are a bug in NumPy.
 NOT_COMPARED = ('mode="empty"', "np.isscalar", "x.base")
 # NumPy has no hook on these: its own errors come out.
 WITHOUT_HOOK = ("nditer", "nested_iters", "frombuffer", "fromiter", "initial=t", ".shape =")
@@ -31,7 +31,7 @@ KINDS = {
     "integers": lambda x: np.rint(2 * x).astype(int) if x.dtype.kind == "f" else x,
     "single precision": lambda x: x.astype({"f": np.float32, "c": np.complex64}.get(x.dtype.kind)),
 }
-# Where NumPy's results for empty arrays follow no rule of its own, or an integer `out=` takes real numbers.
+# Where NumPy's results for empty arrays follow no rule, or an integer `out=` accepts real numbers.
 EXCEPTIONS = {
     "one entry": ("histogram(v, bins=s - 3)",),
     "no rows": ("histogram(v, bins=s - 3)", "nanquantile", "nanpercentile", '"ii->i"', "bincount")
@@ -79,7 +79,7 @@ def trials(source, change, traced):
 
 
 def complaints(source, change, traced, **tolerance):
-    """What came out differently, in words; and an empty string for a run that came out right."""
+    """A description of the differences, or an empty string if there are none."""
     try:
         runs = list(trials(source, change, traced))
     except NotInThisNumPyError:

@@ -353,7 +353,7 @@ def test_a_traced_value_in_a_plain_array_is_an_error_that_shows_the_way(transfor
     # NumPy hides some errors behind its own, and the transform brings them back.
     with pytest.raises(AssignmentError) as caught:
         transform(function, VECTOR)
-    assert "like=" in str(caught.value) or "zeros_like" in str(caught.value)
+    assert "functrans.numpy.zeros" in str(caught.value)
     assert np.all(a == 0.0), "the plain array was changed before the error"
 
 

@@ -103,11 +103,11 @@ def test_a_wrong_factor(mode):
         "check_derivatives: the derivative of `<lambda>` (test_check_derivatives"
     )
     assert f"differs from finite differences in {name} mode, order 1" in message
-    assert "the output[0, 1] by argument 0[0, 1]:" in message
+    assert "the output[0, 1] with respect to argument 0[0, 1]:" in message
     assert "functrans gives         6\n" in message
     assert "complex step            4\n" in message
     assert "relative error 0.333 (rtol=1e-06, atol=1e-08)" in message
-    assert "2 entries differ" in message
+    assert "2 of the compared entries differ" in message
     assert "kink" not in message
 
 
@@ -139,7 +139,7 @@ def test_a_wrong_custom_vjp():
             lambda p: {"z": product(p["x"], p["y"])}, ({"x": 2 * X, "y": X},), modes=("rev",)
         )
     assert "the output['z']" in str(caught.value)
-    assert "by argument 0['y']" in str(caught.value)
+    assert "with respect to argument 0['y']" in str(caught.value)
 
 
 def test_a_missing_term():
@@ -161,7 +161,7 @@ def test_a_mistake_in_one_entry_of_many():
     keep = np.ones(500)
     keep[321] = 0.0
     f.defjvp(lambda p, t: (f(p[0]), np.sum(2 * p[0] * keep * t[0])))
-    with pytest.raises(DerivativeError, match=r"the output by argument 0\[321\]"):
+    with pytest.raises(DerivativeError, match=r"the output with respect to argument 0\[321\]"):
         check_derivatives(f, (np.ones(500),), order=1)
 
 
@@ -187,11 +187,11 @@ def test_a_mistake_that_shows_in_second_order_only(mode):
     name = {"fwd": "forward", "rev": "reverse"}[mode]
     assert f"in {name} over {name} mode, order 2" in str(caught.value)
     assert "functrans gives         0\n" in str(caught.value)
-    assert "derivative of the order below" in str(caught.value)
+    assert "derivative one order lower" in str(caught.value)
 
 
 def wrong_in(derivative):
-    """2 x t, whose derivative by x is wrong in one mode."""
+    """2 x t, whose derivative with respect to x is wrong in one mode."""
     right = lambda p, t: 2 * p[0] * t[1] + 2 * p[1] * t[0]
     wrong = lambda p, t: 2 * p[0] * t[1] + 5 * p[1] * t[0]
     return define_primitive(
@@ -234,19 +234,23 @@ def test_an_imaginary_part():
     for mode in ("fwd", "rev"):
         with pytest.raises(DerivativeError) as caught:
             check_derivatives(f, (np.array([2.0 + 1.0j]),), order=1, modes=(mode,))
-        assert "the output[0] by the imaginary part of argument 0[0]:" in str(caught.value)
+        assert "the output[0] with respect to the imaginary part of argument 0[0]:" in str(
+            caught.value
+        )
         assert "functrans gives         3\n" in str(caught.value)
     conjugate = custom_jvp(lambda z: np.conj(z))
     conjugate.defjvp(lambda p, t: (np.conj(p[0]), t[0]))
-    with pytest.raises(DerivativeError, match="the imaginary part of the output by the imaginary"):
+    with pytest.raises(
+        DerivativeError, match="imaginary part of the output with respect to the imaginary"
+    ):
         check_derivatives(conjugate, (2.0 + 1.0j,), order=1, modes=("rev",))
 
 
 def test_a_kink_is_explained():
     with pytest.raises(DerivativeError) as caught:
-        check_derivatives(lambda x: np.maximum(x, 0.0), (np.array([1.0, 0.0, -1.0]),))
+        check_derivatives(lambda x: np.clip(x, 0.0, 9.0), (np.array([1.0, 0.0, -1.0]),))
     message = str(caught.value)
-    assert "the output[1] by argument 0[1]:" in message
+    assert "the output[1] with respect to argument 0[1]:" in message
     assert "central differences     0.5\n" in message
     assert "no derivative at this point: the slope is 0 on the left and 1 on the" in message
     assert "choose a point away from the kink" in message
@@ -254,15 +258,17 @@ def test_a_kink_is_explained():
 
 def test_a_mistake_is_named_before_a_kink():
     def f(x):
-        return np.stack([np.maximum(x[0], 0.0), wrong_factor(1.001)(x[1])])
+        return np.stack([np.clip(x[0], 0.0, 9.0), wrong_factor(1.001)(x[1])])
 
-    with pytest.raises(DerivativeError, match=r"the output\[1\] by argument 0\[1\]") as caught:
+    with pytest.raises(
+        DerivativeError, match=r"the output\[1\] with respect to argument 0\[1\]"
+    ) as caught:
         check_derivatives(f, (np.array([0.0, 1.0]),))
     assert "kink" not in str(caught.value)
 
 
 def test_the_edge_of_a_domain_is_explained():
-    with pytest.raises(DerivativeError, match="at the edge of where it\n    is defined"):
+    with pytest.raises(DerivativeError, match="at the edge of its\n    domain"):
         check_derivatives(np.sqrt, (np.array([1.0, 0.0]),))
 
 
@@ -285,7 +291,7 @@ def test_a_missing_rule_is_said():
 def test_what_it_cannot_check():
     with pytest.raises(InputTypeError, match="needs the arguments as a tuple"):
         check_derivatives(np.sin, X)
-    with pytest.raises(InputTypeError, match="nothing to differentiate by"):
+    with pytest.raises(InputTypeError, match="no argument is a floating point array"):
         check_derivatives(np.sin, (1,))
     with pytest.raises(OutputTypeError, match="returns no floating point array"):
         check_derivatives(np.argmax, (X,))
@@ -337,10 +343,10 @@ def test_a_rule_that_returns_another_value_is_found():
     by_vjp = custom_vjp(sine)
     by_vjp.defvjp(lambda x: (np.sin(x) + np.array([0.0, 0.5]), x), lambda x, g: (g * np.cos(x),))
     with pytest.raises(
-        DerivativeError, match=r"the output of `sine` .* is 0, and 0\.5 under forward mode"
+        DerivativeError, match=r"the output of `sine` .* is 0, but 0\.5 under forward mode"
     ):
         check_derivatives(by_jvp, (0.0,))
     with pytest.raises(
-        DerivativeError, match=r"the output\[1\] of `sine` .* is 0, and 0\.5 under reverse mode"
+        DerivativeError, match=r"the output\[1\] of `sine` .* is 0, but 0\.5 under reverse mode"
     ):
         check_derivatives(by_vjp, (np.zeros(2),), modes=("rev",))

@@ -481,23 +481,24 @@ def test_random_programs_of_branches_are_a_loop(data):
 
 
 @pytest.mark.parametrize(
-    "f",
+    ("f", "remedy"),
     [
-        piecewise,
-        heron,
-        lambda x: x * float(x),
-        lambda x: x * int(x),
-        lambda x: x * x.item(),
-        lambda x: x * bool(x),
-        lambda x: x * np.sum([1.0 for _ in range(x)]),
+        (piecewise, "Write functrans.cond(x > 1, f, g, x)"),
+        (heron, "Write functrans.while_loop(cond, body, init)"),
+        (lambda x: x * float(x), "Leave the conversion out: arithmetic works on x"),
+        (lambda x: x * int(x), "Write x.astype(int)"),
+        (lambda x: x * x.item(), "Leave the conversion out: arithmetic works on x"),
+        (lambda x: x * bool(x), "Write x.astype(bool)"),
+        (lambda x: x * np.sum([1.0 for _ in range(x)]), "Write functrans.fori_loop("),
     ],
     ids=["if", "while", "float", "int", "item", "bool", "range"],
 )
-def test_control_flow_on_values_cannot_be_staged(f):
+def test_control_flow_on_values_cannot_be_staged(f, remedy):
     with pytest.raises(FunctransError) as caught:
         ft.make_graph(f)(2.0)
     assert isinstance(caught.value, TypeError)
-    assert "np.where" in str(caught.value)
+    assert "test_control_flow.py, line" in str(caught.value)
+    assert remedy in str(caught.value)
 
 
 def test_control_flow_on_shapes_and_static_values_is_staged():

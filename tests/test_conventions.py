@@ -38,10 +38,7 @@ def test_abs_of_complex_zero_has_derivative_zero():
 
 
 RELUS = {
-    "maximum(x, 0)": lambda x: np.maximum(x, 0),
-    "maximum(x, 0.0)": lambda x: np.maximum(x, 0.0),
-    "maximum(0, x)": lambda x: np.maximum(0, x),
-    "maximum(0.0, x)": lambda x: np.maximum(0.0, x),
+    "clip(x, 0, None)": lambda x: np.clip(x, 0, None),
     "where": lambda x: np.where(x > 0, x, 0.0),
     "mask": lambda x: x * (x > 0),
 }

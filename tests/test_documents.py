@@ -10,7 +10,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("how-to/*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("how-to/*.md")),
+]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
@@ -37,7 +42,7 @@ sys.exit(doctest.DocTestRunner(optionflags=FLAGS).run(test).failed)
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_the_examples_in_the_documents(path):
-    # In a process of its own: examples may add rules to the tables.
+    # In a separate process: examples may add rules to the tables.
     command = [sys.executable, "-c", RUN, path.name]
     text = examples(path.read_text(encoding="utf-8"))
     done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8")
@@ -53,7 +58,7 @@ def test_the_readme_is_one_screen():
 
 
 def anchors(path):
-    """What a link to a heading of a document may end in."""
+    """The anchors of a document's headings, in which a link may end."""
     text = re.sub(FENCE, "", path.read_text(encoding="utf-8"))
     for title in re.findall(r"^#+ (.*)$", text, re.M):
         yield re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
@@ -61,7 +66,7 @@ def anchors(path):
 
 @pytest.mark.parametrize(
     "path",
-    [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "notebooks" / "README.md"],
+    [*DOCUMENTS, ROOT / "notebooks" / "README.md"],
     ids=lambda path: path.name,
 )
 def test_links_between_documents_lead_somewhere(path):

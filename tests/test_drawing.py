@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import functrans
 from functrans import grad, make_graph, vmap
+from functrans.core.primitive import KINDS, PRIMITIVES
 from functrans.drawing.diagram import COLORS, Diagram
-from functrans.drawing.kinds import kind_of
 from functrans.drawing.picture import Drawing
 from functrans.graph.scopes import CallStack
 
@@ -143,7 +143,7 @@ def test_everything_has_a_box_if_it_is_asked_for():
     check_geometry(drawing)
 
 
-# What is in the boxes.
+# The contents of boxes.
 
 
 def test_boxes_edges_and_kinds():
@@ -176,10 +176,8 @@ def test_boxes_edges_and_kinds():
 
 
 def test_every_primitive_has_a_kind_with_a_color():
-    from functrans.compiler.vocabulary import _numpy_words
-
-    found = {name: kind_of(primitive) for name, primitive in _numpy_words().items()}
-    assert set(found.values()) <= set(COLORS)
+    assert set(KINDS) <= set(COLORS)
+    found = {name: primitive.kind for name, primitive in PRIMITIVES.items()}
     assert found["tanh"] == "elementwise" and found["greater"] == "elementwise"
     assert found["index"] == found["transpose"] == found["concatenate"] == "shape"
     assert found["max"] == found["cumsum"] == "reduction"
@@ -215,9 +213,9 @@ def test_values_in_the_boxes():
         "output": "= 6",
     }
     graph = make_graph(lambda x: x)(x)
-    with pytest.raises(ValueError, match="input 0 was traced as"):
+    with pytest.raises(ValueError, match="input 0 of the graph was traced as"):
         graph.draw(show_values=(np.ones(4),))
-    with pytest.raises(ValueError, match="show_values has the structure"):
+    with pytest.raises(ValueError, match="show_values has arguments"):
         graph.draw(show_values=(x, x))
     with pytest.raises(ValueError, match="show_values needs the arguments to run the graph on"):
         graph.draw(show_values=True)
@@ -398,7 +396,7 @@ def test_files_and_notebooks(tmp_path):
     drawing.save(str(tmp_path / "graph.html"))
     page = (tmp_path / "graph.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>") and drawing.svg in page
-    with pytest.raises(ValueError, match=r"saved as .svg, .html, .dot, by the suffix"):
+    with pytest.raises(ValueError, match=r"saved as .svg, .html, .dot, according to the suffix"):
         drawing.save(tmp_path / "graph.png")
     assert drawing._repr_svg_() == drawing.svg and drawing.svg in drawing._repr_html_()
     text = graph._repr_html_()

@@ -6,6 +6,8 @@ import pytest
 import functrans as ft
 from functrans.core.primitive import Primitive
 from functrans.core.tracer import FUNCTIONS, UFUNCS
+from functrans.interpreters.tape import sweep
+from functrans.transforms import derivatives
 
 
 def _sincos_pull(g, saved):
@@ -147,4 +149,16 @@ def test_names_and_docstrings_of_the_wrapped_function_are_kept():
     ):
         wrapped = transform(loss)
         assert wrapped.__name__ == "loss"
-        assert wrapped.__doc__ == "The loss."
+        assert "`loss`" in wrapped.__doc__.splitlines()[0]
+        assert wrapped.__doc__.endswith("The loss.")
+
+
+def test_the_textbook_call_records_one_operation(monkeypatch):
+    lengths = []
+    monkeypatch.setattr(
+        derivatives,
+        "sweep",
+        lambda records, *rest: (lengths.append(len(records)), sweep(records, *rest)),
+    )
+    assert ft.grad(np.sin)(1.0) == np.cos(1.0)
+    assert lengths == [1]

@@ -236,7 +236,8 @@ def test_derivative_by_an_integer_or_bool_is_refused(transform, argument, dtype)
         TypeError,
         lambda: BY_ARGUMENT[transform](lambda x: np.sum(x) * 1.0, argument),
         f"argument 0 has dtype {dtype}",
-        r"1\.0 instead of 1.*astype\(float\).*argnums",
+        HERE,
+        r"Write \d\.0 instead of|x\.astype\(float\)",
     )
 
 
@@ -277,7 +278,8 @@ def test_a_leaf_that_is_no_array_is_refused_and_named(transform, leaf, kind):
         TypeError,
         lambda: BY_ARGUMENT[transform](lambda p: p["x"], {"name": leaf, "x": 1.0}),
         rf"argument 0\['name'\].*{kind}",
-        "Convert it to a NumPy array.*close over it",
+        HERE,
+        "Convert it|Close over it|Make its class a container",
     )
 
 
@@ -286,7 +288,8 @@ def test_vmap_refuses_a_mapped_string():
         TypeError,
         lambda: vmap(lambda p: p["x"])({"name": "a", "x": THREE}),
         r"vmap: argument 0\['name'\].*str",
-        "close over it",
+        HERE,
+        "Close over it",
     )
 
 
@@ -343,7 +346,8 @@ def test_argnums_out_of_range(transform, argnums):
         rf"argnums={re.escape(repr(argnums))} names argument (2|-3)",
         rf"`product` \({HERE}",
         "2 positional arguments",
-        "Pass the argument by position, or correct argnums",
+        HERE,
+        "Pass the argument by position, and count from 0",
     )
 
 
@@ -396,7 +400,7 @@ def test_a_transform_of_no_function_is_named_in_the_error(transform):
     raised(
         TypeError,
         lambda: TAKE_A_FUNCTION[transform](np.float64(3.0)),
-        rf"\b{transform} needs a function, not float64",
+        rf"\b{transform} needs a function, not a float64",
         r"\(f\)\(x\)|\(f, ",
     )
 
@@ -436,7 +440,7 @@ def test_in_axes_of_another_structure_than_the_argument():
     raised(
         ValueError,
         lambda: vmap(lambda p: p["w"], in_axes=({"v": 0},))({"w": THREE}),
-        r"in_axes\[0\] = \{'v': 0\} does not fit the structure of argument 0",
+        r"in_axes\[0\] = \{'v': 0\} does not match the structure of argument 0",
         "containers like those of argument 0",
     )
 
@@ -460,7 +464,8 @@ def test_in_axes_out_of_range(axis):
         ValueError,
         lambda: vmap(lambda p: p["w"], in_axes=axis)({"w": np.ones((2, 3))}),
         rf"axis {axis} of argument 0\['w'\].*shape \(2, 3\)",
-        "None for a value that all lanes share",
+        HERE,
+        "None if all lanes share it",
     )
 
 
@@ -474,7 +479,7 @@ def test_axis_sizes_that_differ_are_listed_by_argument():
         lambda: vmap(lambda x, p: x * p["w"], in_axes=(0, 1))(THREE, {"w": np.ones((2, 4))}),
         r"argument 0 has 3 along axis 0",
         r"argument 1\['w'\] has 4 along axis 1",
-        "Correct in_axes or the arrays",
+        "None in in_axes",
     )
 
 
@@ -502,7 +507,8 @@ def test_out_axes_none_for_an_output_that_is_mapped():
         lambda: vmap(lambda x: 2 * x, out_axes=None)(THREE),
         "out_axes is None.*differs from lane to lane",
         HERE,
-        "psum",
+        HERE,
+        "Use an int",
     )
 
 
@@ -514,7 +520,7 @@ def test_out_axes_of_another_structure_than_the_output():
     raised(
         ValueError,
         lambda: vmap(lambda x: (x, x), out_axes=(0, 0, 0))(THREE),
-        r"out_axes = \(0, 0, 0\) does not fit the structure of the output",
+        r"out_axes = \(0, 0, 0\) does not match the structure of the output",
     )
 
 
@@ -574,7 +580,7 @@ def test_tangents_of_another_structure():
     raised(
         TypeError,
         lambda: jvp(lambda p: p["w"], PRIMALS, ({"w": THREE},)),
-        "tangents have another structure than the primals",
+        "tangents do not have the structure of the primals",
         "one tangent for every array",
     )
 
@@ -602,7 +608,8 @@ def test_a_tangent_of_another_shape():
         TypeError,
         lambda: jvp(lambda p: p["w"], PRIMALS, ({"w": np.ones(2), "b": 1.0},)),
         r"tangent of argument 0\['w'\] has shape \(2,\).*primal has shape \(3,\)",
-        r"np\.broadcast_to or np\.ones_like",
+        HERE,
+        r"np\.broadcast_to\(tangent, \(3,\)\)",
     )
 
 
@@ -626,8 +633,8 @@ def test_a_tangent_that_is_no_array():
 
 def test_linearize_checks_its_tangents():
     _, linear = linearize(lambda p: p["w"] * p["b"], *PRIMALS)
-    raised(TypeError, lambda: linear({"w": THREE}), "tangents have another structure")
-    raised(TypeError, lambda: linear(), "tangents have another structure")
+    raised(TypeError, lambda: linear({"w": THREE}), "tangents do not have the structure")
+    raised(TypeError, lambda: linear(), "tangents do not have the structure")
     raised(
         TypeError,
         lambda: linear({"w": np.ones(2), "b": 1.0}),
@@ -645,7 +652,7 @@ def test_a_pullback_checks_its_cotangents():
     raised(
         TypeError,
         lambda: pullback(THREE),
-        "cotangents have another structure than the outputs",
+        "cotangents do not have the structure of the outputs",
         "one cotangent for every array",
     )
     raised(
@@ -695,11 +702,9 @@ def test_conversion_to_a_plain_array_names_the_alternatives(transform, convert):
     raised(
         TypeError,
         lambda: TRACERS[transform](convert),
-        "cannot become a plain array",
+        "would make a plain array of traced values",
         HERE,
-        r"functrans\.numpy\.array",
-        r"np\.stack",
-        r"np\.zeros_like",
+        r"functrans\.numpy\.(as)?array",
     )
 
 
@@ -745,9 +750,7 @@ def test_assignment_into_a_plain_array_names_the_alternatives(transform, assign)
             lambda: TRACERS[transform](assign),
             "assigned into a plain array",
             rf"{HERE}, in assign_",
-            r"functrans\.numpy\.array",
-            r"np\.stack",
-            r"np\.zeros_like",
+            r"functrans\.numpy\.zeros",
         )
 
 
@@ -799,7 +802,11 @@ def test_a_dtype_called_as_a_function_says_astype(transform):
 def test_a_function_of_scipy_is_blamed_on_its_caller():
     scipy_linalg = pytest.importorskip("scipy.linalg")
     f = lambda x: np.sum(scipy_linalg.expm(np.outer(x, x)))
-    raised(TypeError, lambda: grad(f)(THREE), rf"{HERE}, in <lambda>: .*expm", "functrans.scipy")
+    raised(
+        TypeError,
+        lambda: grad(f)(THREE),
+        rf"scipy.linalg.expm .*{HERE}, in <lambda>: .*expm.*functrans.scipy",
+    )
 
 
 def test_hvp_without_tuples():
@@ -824,7 +831,13 @@ def test_every_way_to_write_into_a_plain_array_is_refused(write, transform):
         return np.sum(out) * x[0]
 
     call = lambda: TRACERS[transform](f)
-    raised(errors.AssignmentError, call, "assigned into a plain array", "np.zeros_like", HERE)
+    raised(
+        errors.AssignmentError,
+        call,
+        "assigned into a plain array",
+        r"functrans\.numpy\.zeros",
+        HERE,
+    )
 
 
 def test_addition_in_place_to_a_plain_array_says_what_to_write():
@@ -838,7 +851,7 @@ def test_addition_in_place_to_a_plain_array_says_what_to_write():
         lambda: grad(f)(THREE),
         r"numpy\.add cannot be written into a plain array",
         rf"{HERE}, in f",
-        r"write `array = array \+ x`",
+        r"functrans\.numpy\.zeros\(shape\)",
     )
 
 
@@ -848,7 +861,7 @@ def test_a_plain_array_indexed_by_a_traced_array_is_read_or_refused_with_advice_
     try:
         read = vmap(lambda i: table[i])(rows)
     except errors.FunctransError as error:
-        assert re.search(rf"{HERE}.*index a plain array", str(error))
+        assert re.search(rf"a plain array cannot be indexed.*{HERE}", str(error))
         if "np.take(" in str(error):
             read = vmap(lambda i: np.take(table, i))(rows)
         else:
@@ -962,27 +975,16 @@ def test_a_pullback_that_outlives_an_outer_transform_is_refused_where_it_is_call
     ],
 )
 @pytest.mark.parametrize("transform", ["grad", "vmap", "make_graph"])
-def test_a_numpy_function_without_rule_is_named_with_how_to_define_one(transform, call, name):
+def test_a_numpy_function_without_rule_is_named_with_how_to_give_it_one(transform, call, name):
+    remedy = "define_primitive" if transform == "grad" else "pure_callback"
     error = raised(
         NotImplementedError,
         lambda: TRACERS[transform](call),
         f"{name} has no rule",
         HERE,
-        rf"define it: functrans\.core\.tracer\.(FUNCTIONS|UFUNCS)\[.*{name}",
+        rf"functrans\.{remedy}\(",
     )
     assert isinstance(error, TypeError)
-
-
-def test_the_advice_for_a_missing_rule_works():
-    tables = functrans.core.tracer
-    assert np.busday_offset not in tables.FUNCTIONS
-    with pytest.raises(errors.MissingRuleError):
-        grad(lambda x: np.busday_offset(x, 2))(0.5)
-    tables.FUNCTIONS[np.busday_offset] = lambda dates, offsets: 3.0 * dates + offsets
-    try:
-        assert grad(lambda x: np.busday_offset(x, 2))(0.5) == 3.0
-    finally:
-        del tables.FUNCTIONS[np.busday_offset]
 
 
 @pytest.mark.parametrize(
@@ -1025,6 +1027,22 @@ NEED_VALUES = {
 }
 
 
+REMEDIES = {
+    "if": r"Write np\.where\(np\.sum\(x\) > 0, x, -x\)\.",
+    "while": r"Write functrans\.while_loop\(cond, body, init\)",
+    "float": r"Leave the conversion out: arithmetic works on x\[0\]",
+    "int": r"Write x\[0\]\.astype\(int\)",
+    "complex": r"Write x\[0\]\.astype\(complex\)",
+    "item": "Leave the conversion out",
+    "tolist": "Leave the conversion out",
+    "range": r"Write functrans\.fori_loop\(",
+    "mask": r"Keep the size: np\.where\(x > 0, x, 0\.0\)",
+    "nonzero": r"Keep the size, and use the mask: np\.where\(x > 0, 1\.0, 0\.0\)",
+    "slice": r"Keep the size: np\.where\(np\.arange\(len\(x\)\) < n, x, 0\.0\)",
+    "max": r"Write np\.maximum\(x\[0\], x\[1\]\)",
+}
+
+
 def halve(x):
     while np.sum(x) > 1:
         x = x / 2
@@ -1038,10 +1056,9 @@ def test_staging_names_the_alternatives_to_looking_at_a_value(transform, case):
     raised(
         TypeError,
         lambda: stage(NEED_VALUES[case])(THREE),
-        "not known while a function is staged to a graph",
+        f"not known while {transform} traces",
         HERE,
-        r"np\.where",
-        "closing over it",
+        REMEDIES[case],
     )
 
 
@@ -1066,7 +1083,7 @@ def test_a_collective_over_an_unknown_axis(name):
         "no running vmap has an axis named 'j'",
         "the names in use are 'i'",
         HERE,
-        r"vmap\(\.\.\., axis_name='j'\)",
+        r"vmap\(f, axis_name='j'\)",
     )
     raised(NameError, lambda: collective(1.0, "i"), "no running axis has a name", HERE)
 
@@ -1138,7 +1155,7 @@ def test_a_collective_of_a_string():
     ],
 )
 def test_linear_transpose_refuses_a_function_that_is_not_linear(f):
-    reason = "is not its derivative at 0 times that point"
+    reason = "differs from its derivative at 0 times that point"
     raised(ValueError, lambda: linear_transpose(f, THREE), reason, HERE, "Use vjp")
 
 
@@ -1159,10 +1176,10 @@ def test_a_graph_called_with_another_structure():
     raised(
         ValueError,
         lambda: graph(THREE),
-        "traced for arguments of structure.*called with",
+        r"traced for arguments \({'a': array}\), but was called with \(array\)",
         "trace again",
     )
-    raised(ValueError, lambda: graph({"a": THREE}, 1.0), "traced for arguments of structure")
+    raised(ValueError, lambda: graph({"a": THREE}, 1.0), "called with .*, array", HERE)
 
 
 @pytest.mark.parametrize(
@@ -1177,7 +1194,12 @@ def test_a_graph_called_with_another_structure():
 )
 def test_a_graph_called_with_an_argument_it_was_not_traced_for(argument, found):
     graph = make_graph(lambda x, y: x * y)(THREE, THREE)
-    raised(ValueError, lambda: graph(THREE, argument), r"input 1 was traced as float64\[3\]", found)
+    raised(
+        ValueError,
+        lambda: graph(THREE, argument),
+        r"input 1 of the graph was traced as float64\[3\]",
+        found,
+    )
 
 
 @pytest.mark.parametrize(
@@ -1185,12 +1207,12 @@ def test_a_graph_called_with_an_argument_it_was_not_traced_for(argument, found):
 )
 def test_a_graph_does_not_truncate_a_number(traced, given):
     graph = make_graph(lambda x: x * 2)(traced)
-    raised(ValueError, lambda: graph(given), "input 0 was traced as")
+    raised(ValueError, lambda: graph(given), "input 0 of the graph was traced as", HERE)
 
 
 def test_a_graph_run_with_a_wrong_number_of_values():
     graph = make_graph(np.sin)(THREE)
-    raised(ValueError, lambda: graph.run([]), "has 1 inputs, but was given 0 values")
+    raised(ValueError, lambda: graph.run([]), "has 1 inputs, but got 0 values")
 
 
 def fresh_graph():
@@ -1287,11 +1309,9 @@ def test_check_accepts_an_empty_graph():
     "convert",
     [
         lambda x: float(x),
-        lambda x: math.sin(x),
+        lambda x: int(x),
         lambda x: x.item(),
-        lambda x: complex(x).real,
         lambda x: x.tolist(),
-        lambda x: np.float64(x),
     ],
 )
 @pytest.mark.parametrize("mode", ["grad", "jvp", "vmap of grad"])
@@ -1308,7 +1328,7 @@ def test_a_lost_derivative_is_warned_of(mode, convert):
             vmap(grad(f))(np.array([0.5, 0.7]))
     message = str(record[0].message)
     assert re.search(HERE, message)
-    assert re.search(r"np\.sin, not math\.sin.*functrans\.stop_gradient", message)
+    assert re.search(r"Use the value itself.*functrans\.stop_gradient", message)
     assert record[0].filename.endswith("test_errors.py")
 
 
@@ -1317,7 +1337,9 @@ def test_a_lost_derivative_is_warned_of(mode, convert):
     [
         lambda x: x * float(stop_gradient(x)),
         lambda x: x * math.sin(stop_gradient(x)),
-        lambda x: x * int(x),
+        lambda x: x * math.floor(x) * round(x),
+        lambda x: x * (2.0 if math.isfinite(x) else 0.0),
+        lambda x: x * len("%.3f" % x),  # noqa: UP031
         lambda x: x if x > 0 else -x,
         lambda x: x * float(np.argmax(np.stack([x, x]))),
     ],
@@ -1340,7 +1362,7 @@ def test_float_under_vmap_alone_does_not_warn():
 
 
 class OwnError(Exception):
-    """What a user's function raises."""
+    """An exception that a user's function raises."""
 
 
 RUNS = {
@@ -1456,7 +1478,7 @@ def test_a_generator_of_numpy_names_the_alternatives(transform, draw, name):
     raised(
         TypeError,
         lambda: TRACERS[transform](draw),
-        f"NumPy's random {name} cannot take a traced parameter",
+        f"the random {name} cannot take a traced parameter",
         HERE,
         r"rng\.normal\(size=.*functrans\.random",
     )

@@ -56,7 +56,7 @@ for name in ("fftshift", "ifftshift"):
     for axes in (None, 0, -1, (0, 1), (1,)):
         CASES[f"{name} axes={axes}"] = lambda x, f=function, axes=axes: f(x, axes)
 
-# What NumPy takes only as real numbers.
+# Functions for which NumPy accepts only real numbers.
 REAL_ONLY = ("rfft", "ihfft", "rfftn", "rfft2")
 EVERY_CASE = pytest.mark.parametrize("name", CASES)
 

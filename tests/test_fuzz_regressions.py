@@ -1,4 +1,4 @@
-"""What the fuzzer found, each in the smallest form: these once raised, or gave another answer."""
+"""Bugs that the fuzzer found, in their smallest form: each once raised an error, or gave a wrong answer."""
 
 import numpy as np
 import pytest

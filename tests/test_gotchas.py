@@ -17,14 +17,16 @@ SOURCE = ROOT / "src" / "functrans"
 SECTION = re.compile(r"^(##|###) (.*)$", re.M)
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
 SESSIONS = itertools.count()
-ROW = re.compile(r"^\| (.*?) \| `(.*)` \|$", re.M)
+ROW = re.compile(r"^\| (.*?) \| `(.*?)` \| `(.*)` \|$", re.M)
+PLACE = re.compile(r"(<doctest gotchas|<string>).*?, line \d+")  # a line of the session
 
-# What no user can bring about: guards of the library against itself.
+# Messages that no user can cause: internal checks of the library.
 INTERNAL = (
-    "native code was called with arguments of another kind than it is for.",
+    "native code was called with arguments that it was not compiled for.",
     "native code for … was given an array of shape ….",
     "a parameter of type … cannot be stored.",
     "a constant of dtype … cannot be stored.",
+    "… define …, which is not a number of Python's.",  # in a graph that is made by hand, or damaged
     "the operation … cannot be written as plain NumPy source: it uses ….",
     # Where llvmlite is absent; tests/test_native_absent.py is about that.
     'jit: the backend "native" needs llvmlite',
@@ -42,7 +44,7 @@ def sections():
 
 
 def rows():
-    """The messages of the table with the calls that raise them."""
+    """The messages of the table with the calls that raise them, and those that work."""
     return ROW.findall(PAGE)
 
 
@@ -101,10 +103,91 @@ def test_the_heading_is_what_the_example_raises(heading, body, scope):
     assert any(pattern(heading).search(text) for text in seen), seen
 
 
-@pytest.mark.parametrize(("message", "code"), rows(), ids=lambda text: text[:40])
-def test_the_message_in_the_table_is_what_its_call_raises(message, code, scope):
+def examples_after_the_error(body):
+    """The examples of a section that follow the one that raises."""
+    found, raised = [], False
+    for session in SESSION.findall(body):
+        for example in doctest.DocTestParser().get_examples(session):
+            if example.exc_msg is not None:
+                found, raised = [], True
+            elif raised:
+                found.append(example)
+    return found
+
+
+# Here nothing but a package is missing.
+NOT_IN_CODE = ("… needs …, which is not installed", "jit runs generated NumPy code")
+
+
+@pytest.mark.parametrize(("heading", "body"), sections(), ids=lambda text: text[:40])
+def test_a_section_shows_what_works_instead(heading, body):
+    # That it does, test_documents.py finds out: it runs the page.
+    assert examples_after_the_error(body) or heading.startswith(NOT_IN_CODE)
+
+
+@pytest.mark.parametrize(("message", "code", "instead"), rows(), ids=lambda text: text[:40])
+def test_the_message_in_the_table_is_what_its_call_raises(message, code, instead, scope):
     seen = run(f">>> {code}\n", dict(scope))
     assert seen and pattern(message).match(seen[-1]), seen
+
+
+@pytest.mark.parametrize(("message", "code", "instead"), rows(), ids=lambda text: text[:40])
+def test_the_remedy_in_the_table_works(message, code, instead, scope):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        eval(compile(instead, "<string>", "eval"), dict(scope))
+
+
+# Errors about graphs that somebody has changed by hand, and files, are not about a line.
+WITHOUT_A_LINE = (
+    *(
+        "FUNCTRANS_CACHE_DIR names",
+        "… defines a variable",
+        "… uses a variable",
+        "a constant is declared",
+        "… is declared",
+    ),
+    *("… cannot take", "… has a … where", "a graph ", "the operation … is not part of functrans"),
+    "the operation … holds Python functions",
+    *(
+        "… is not a graph",
+        "… needs …, which is not installed",
+        "jit runs generated",
+        "jit has traced",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [(message, f">>> {code}\n") for message, code, _ in rows()]
+    + [(heading, session) for heading, body in sections() for session in SESSION.findall(body)[:1]],
+    ids=lambda text: text[:40],
+)
+def test_a_message_names_a_line_of_the_user(message, code, scope):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seen = [text for text in run(code, dict(scope)) if pattern(message).search(text)]
+    assert message.startswith(WITHOUT_A_LINE) or any(PLACE.search(text) for text in seen), seen
+
+
+PRIVATE = re.compile(
+    r"functrans\.(core|ops|surface|interpreters|compiler|transforms|graph)\b|\b_[a-z]\w+"
+)
+
+
+def test_no_message_names_what_is_private():
+    found = [(path, line, text) for path, line, text in messages() if PRIVATE.search(text)]
+    assert not found
+
+
+def test_no_message_shows_a_structure_of_optree(scope):
+    calls = [f">>> {code}\n" for _, code, _ in rows()] + SESSION.findall(PAGE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seen = [text for call in calls for text in run(call, dict(scope))]
+    assert len(seen) > 200
+    assert not [text for text in seen if "PyTreeSpec" in text]
 
 
 def messages():
@@ -118,7 +201,7 @@ def messages():
                 function = node.func
                 name = getattr(function, "attr", getattr(function, "id", None))
                 text = written(node.args[0])
-                # A message without a word of its own is put together of others.
+                # A message without words is composed of other messages.
                 if name in names and re.search("[a-z]{3}", text or ""):
                     yield path.relative_to(SOURCE), node.lineno, text
 
@@ -133,7 +216,7 @@ def written(node):
 
 def test_every_message_of_the_library_is_on_the_page():
     known = [pattern(heading) for heading, _ in sections()]
-    known += [pattern(message) for message, _ in rows()]
+    known += [pattern(message) for message, _, _ in rows()]
     found = list(messages())
     assert len(found) > 150
     missing = [

@@ -12,7 +12,7 @@ import pytest
 import functrans as ft
 import functrans.torch as torch
 from functrans.core import dispatch
-from functrans.core.evaluate import watched_count
+from functrans.core.custody import watched_count
 from functrans.interpreters import stage
 from functrans.torch.tape import MODE
 

@@ -22,6 +22,7 @@ from oracles import (
 )
 
 import functrans as ft
+import functrans.numpy as fnp
 from functrans.ops.factorization import solve as solve_primitive
 
 
@@ -155,6 +156,32 @@ def eigh_parts(a, uplo):
 for uplo in "LU":
     add(f"eigh {uplo}", partial(eigh_parts, uplo=uplo), SQUARE)
     add(f"eigvalsh {uplo}", lambda a, uplo=uplo: linalg.eigvalsh(hermitian(a), uplo), SQUARE)
+
+
+# The same of matrices that are not Hermitian: what is read is one triangle, and a real diagonal.
+
+
+def svd_of_hermitian(a):
+    u, s, vh = linalg.svd(a, hermitian=True)
+    return s, (u * np.sin(s)[..., None, :]) @ vh
+
+
+def spectral(a, uplo):
+    return ft.spectral_function(np.tanh, a, uplo)
+
+
+for uplo in "LU":
+    add(f"eigh {uplo} as read", lambda a, uplo=uplo: linalg.eigvalsh(a, uplo), SQUARE)
+    add(
+        f"eigenvectors {uplo} as read",
+        lambda a, uplo=uplo: np.abs(linalg.eigh(a, uplo)[1]) ** 2,
+        SQUARE,
+    )
+    add(f"spectral_function {uplo}", partial(spectral, uplo=uplo), SQUARE)
+add("cholesky as read", linalg.cholesky, SQUARE, shift=6.0)
+add("cholesky upper as read", lambda a: linalg.cholesky(a, upper=True), SQUARE, shift=6.0)
+add("pinv hermitian as read", lambda a: linalg.pinv(a, hermitian=True), SQUARE, shift=2.0)
+add("svd hermitian as read", svd_of_hermitian, SQUARE)
 
 
 def real_eigenvalues(a):
@@ -300,7 +327,7 @@ def loss_of(f):
 
 
 @EVERY_CASE
-def test_second_derivatives_by_both_orders_of_modes(name):
+def test_second_derivatives_by_all_orders_of_modes(name):
     case = CASES[name]
     for complexes in (False, True):
         args = case.sample(SEED, complexes=complexes)
@@ -312,6 +339,25 @@ def test_second_derivatives_by_both_orders_of_modes(name):
         assert_trees_close(ft.jvp(gradient, args, along)[1], expected, rtol=1e-5, atol=1e-6)
         slope = lambda *args, along=along, loss=loss: ft.jvp(loss, args, along)[1]
         assert_trees_close(ft.grad(slope, everything)(*args), expected, rtol=1e-5, atol=1e-6)
+
+        def towards(*args, along=along, gradient=gradient):  # the slope, by reverse mode
+            parts = zip(gradient(*args), along, strict=True)
+            return sum(np.sum((part * tangent).real) for part, tangent in parts)
+
+        assert_trees_close(ft.grad(towards, everything)(*args), expected, rtol=1e-5, atol=1e-6)
+
+
+@EVERY_CASE
+def test_higher_derivatives_by_forward_mode_alone(name):
+    """Of the results themselves, along lines: the second and the third derivative."""
+    f = CASES[name].function
+    for args in variants(CASES[name]):
+        u, v = direction(5, args), direction(6, args)
+        first = lambda *args, u=u: ft.jvp(f, args, u)[1]
+        second = lambda *args, v=v, first=first: ft.jvp(first, args, v)[1]
+        assert_trees_close(second(*args), numerical_jvp(first, args, v), rtol=1e-5, atol=1e-6)
+        third = ft.jvp(second, args, u)[1]
+        assert_trees_close(third, numerical_jvp(second, args, u), rtol=1e-4, atol=1e-5)
 
 
 @EVERY_CASE
@@ -556,13 +602,58 @@ def test_lanes_of_right_sides_share_one_factorization(monkeypatch):
 # --- conventions ---------------------------------------------------------------------------------
 
 
-def test_functions_of_hermitian_matrices_have_hermitian_gradients():
+def test_gradients_of_symmetric_compositions_are_symmetric():
+    # Σ w^3 = tr A^3, and log det A = 2 Σ log l_ii
     a = definite(MATRIX)
-    for x in (a, a + 1j * (MATRIX - MATRIX.T)):
-        for f in (linalg.cholesky, linalg.eigvalsh, lambda a: np.abs(linalg.eigh(a)[1])):
-            value, pull = ft.vjp(f, x)
-            (g,) = pull(np.arange(value.size, dtype=value.dtype).reshape(value.shape))
-            np.testing.assert_allclose(np.conj(g), np.conj(g).conj().T, atol=1e-13)
+    for f, expected in (
+        (lambda a: np.sum(linalg.eigvalsh(a) ** 3), 3 * a @ a),
+        (lambda a: np.sum(linalg.eigh(a)[0] ** 3), 3 * a @ a),
+        (lambda a: np.trace(ft.spectral_function(lambda w: w**3, a)), 3 * a @ a),
+        (lambda a: 2 * np.sum(np.log(np.diag(linalg.cholesky(a)))), linalg.inv(a)),
+        (
+            lambda a: 2 * np.sum(np.log(np.diag(linalg.cholesky(a, upper=True)))),
+            linalg.inv(a),
+        ),
+    ):
+        gradient = ft.grad(lambda a, f=f: f(hermitian(a)))(a)
+        assert_trees_close(gradient, expected, rtol=1e-11, atol=1e-12)
+        # By the matrix itself it is that of the triangle that is read, which stands for both.
+        read = ft.grad(f)(a)
+        assert_trees_close(hermitian(read), expected, rtol=1e-11, atol=1e-12)
+
+
+def test_the_triangle_that_is_not_read_may_hold_anything():
+    a = definite(MATRIX)
+    for f, lower in (
+        (linalg.eigvalsh, True),
+        (lambda a: linalg.eigvalsh(a, "U"), False),
+        (lambda a: np.abs(linalg.eigh(a)[1]), True),
+        (lambda a: np.abs(linalg.eigh(a, "U")[1]), False),
+        (linalg.cholesky, True),
+        (lambda a: linalg.cholesky(a, upper=True), False),
+        (lambda a: ft.spectral_function(np.sqrt, a), True),
+        (lambda a: ft.spectral_function(np.sqrt, a, "U"), False),
+    ):
+        read = np.tri(3, dtype=bool) if lower else np.tri(3, dtype=bool).T
+        given = np.where(read, a, np.nan)
+        loss = lambda a, f=f: np.sum(np.sin(np.arange(9.0)[: f(a).size]) * f(a).ravel())
+        assert_trees_close(ft.value_and_grad(loss)(given), ft.value_and_grad(loss)(a))
+        np.testing.assert_array_equal(ft.grad(loss)(a)[~read], 0)
+        # which moves nothing
+        tangent = np.where(read, 0.0, 1.0)
+        np.testing.assert_array_equal(ft.jvp(loss, (a,), (tangent,))[1], 0)
+
+
+@pytest.mark.parametrize(
+    "above", [0.0, 0.5]
+)  # of a matrix that is not symmetric, and of one that is
+def test_one_triangle_alone_has_the_whole_derivative(above):
+    def smallest(below):
+        return linalg.eigvalsh(fnp.array([[1.0, above], [below, 3.0]]))[0]
+
+    expected = -1 / np.sqrt(5)  # w = 2 - sqrt(1 + b^2) at 1/2
+    np.testing.assert_allclose(ft.grad(smallest)(0.5), expected, rtol=1e-12)
+    np.testing.assert_allclose(ft.jvp(smallest, (0.5,), (1.0,))[1], expected, rtol=1e-12)
 
 
 def test_norms_have_derivative_zero_at_zero():
@@ -629,43 +720,6 @@ def test_squares_of_repeated_values_are_right_where_they_are_all_equal():
     for f in (linalg.eigvalsh, linalg.svdvals):
         gradient = ft.grad(lambda a, f=f: np.sum(np.log(f(a))))(3 * np.eye(3))
         assert_trees_close(gradient, np.eye(3) / 3, atol=1e-14)
-
-
-@pytest.mark.parametrize("values", [[1.0, 1.0, 3.0], [2.0, 5.0, 5.0]])
-def test_the_projector_on_a_repeated_eigenvalue_has_its_derivative(values):
-    a, weights = rotated(values), np.arange(9.0).reshape(3, 3)
-    where = np.flatnonzero(np.array(values) == sorted(values)[1])
-
-    def by_eigh(a):
-        v = linalg.eigh(hermitian(a))[1][:, where]
-        return np.sum(weights * (v @ v.T))
-
-    def by_svd(a):
-        u, _, vh = linalg.svd(a)
-        chosen = 2 - where  # descending
-        return np.sum(weights * (u[:, chosen] @ vh[chosen]))
-
-    for loss in (by_eigh, by_svd):
-        assert_trees_close(ft.grad(loss)(a), numerical_gradient(loss, (a,))[0])
-        along = weights**2
-        assert_trees_close(ft.jvp(loss, (a,), (along,))[1], numerical_jvp(loss, (a,), (along,)))
-
-
-@pytest.mark.parametrize("a", [*DEGENERATE, DEGENERATE[1] @ rotated([1.0, 1.0, -1.0, -1.0], 2)])
-def test_the_nearest_rotation_has_its_derivative_where_singular_values_coincide(a):
-    def polar(a):
-        u, _, vh = linalg.svd(a)
-        return u @ vh
-
-    def loss(a):
-        return np.sum(np.sin(np.arange(16.0)).reshape(4, 4) * polar(a))
-
-    assert_trees_close(ft.grad(loss)(a), numerical_gradient(loss, (a,))[0])
-    for x in (a, a + 0j):
-        along = x * 0 + np.cos(np.arange(16)).reshape(4, 4) * (
-            1 + x * 1j if x.dtype == complex else 1
-        )
-        assert_trees_close(ft.jvp(polar, (x,), (along,))[1], numerical_jvp(polar, (x,), (along,)))
 
 
 # --- determinants of singular matrices -----------------------------------------------------------
@@ -784,8 +838,8 @@ def test_tangents_are_those_of_jax():
     theirs = jax.numpy.linalg
     symmetric, moved = definite(MATRIX), hermitian(MATRIX @ MATRIX)
     for name, a, along in (
-        ("cholesky", symmetric, MATRIX),  # only the symmetric part of the direction counts
-        ("eigh", symmetric, MATRIX),
+        ("cholesky", symmetric, moved),  # JAX takes the symmetric part of a matrix
+        ("eigh", symmetric, moved),
         ("svd", MATRIX, moved),
         ("qr", MATRIX, moved),
         ("pinv", MATRIX[:, :2], moved[:, :2]),

@@ -3,7 +3,13 @@
 Each test has a small form, which runs with the suite, and the full one: FUNCTRANS_LOAD=full.
 """
 
+import ast
+import collections
+import dataclasses
 import gc
+import io
+import itertools
+import linecache
 import multiprocessing
 import os
 import signal
@@ -12,6 +18,8 @@ import sys
 import textwrap
 import threading
 import tracemalloc
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,6 +139,29 @@ def _flat_calls():
             ft.grad(lambda y: np.sum(y * big) * divides(y))(1.0)
 
     native = ft.jit(lambda x: np.sum(np.sin(x)))
+    indexed = ft.jit(lambda x, i: x[i] * 2.0)
+    indexed_after_numpy = ft.jit(lambda x, i: np.sort(x)[i] * 2.0)
+    indexed_in_numpy = ft.jit(lambda x, i: x[i] * 2.0, backend="numpy")
+    outside = np.array([10**6])
+
+    def index_error(function, values):
+        with pytest.raises(IndexError):
+            function(values, outside)
+
+    def bad_argument():
+        with pytest.raises(TypeError):
+            ft.define_primitive("p", np.sin, lambda out, x, t: t[0])(None)
+
+    def bad_file():
+        with pytest.raises(ft.errors.GraphError):
+            ft.load_graph(io.BytesIO(b"not a graph"))
+
+    def escaped():
+        kept = []
+        ft.grad(lambda x: kept.append(x) or x)(1.0)
+        with pytest.raises(ft.errors.EscapedTracerError):
+            kept[0] + 1
+
     return {
         "grad": lambda: ft.grad(lambda x: np.sum(np.sin(x) * x))(x),
         "watched arrays": lambda: ft.grad(lambda x: np.sum(x * big))(1.0),
@@ -141,7 +172,158 @@ def _flat_calls():
         "vjp": lambda: ft.vjp(np.sin, x)[1](x),
         "backward": backward,
         "errors": failing,
+        "native index errors": lambda: index_error(indexed, x),
+        "native index errors of much work": lambda: index_error(indexed, big),
+        "index errors between NumPy steps": lambda: index_error(indexed_after_numpy, x),
+        "index errors of generated code": lambda: index_error(indexed_in_numpy, x),
+        "native code, arguments of another layout": lambda: native(x[::-1]),
+        "native code under a transform": lambda: ft.vmap(indexed, (None, 0))(x, np.array([1, 2])),
+        "bad arguments": bad_argument,
+        "bad files": bad_file,
+        "escaped values": escaped,
+        "cond": lambda: ft.cond(x[0] > 0, lambda x: x * 2, lambda x: x, x),
+        "checkpoint": lambda: ft.grad(ft.checkpoint(lambda x: np.sum(np.sin(x))))(x),
     }
+
+
+def _new_dataclass(x):
+    point = dataclasses.make_dataclass("Point", ["x", "y"])
+    return ft.grad(lambda p: np.sum(p.x * p.y))(point(x, x)).x
+
+
+def _new_primitive(x):
+    double = ft.define_primitive(
+        "double", lambda x: x * 2, jvp=lambda out, x, t: 2 * t[0], shape=lambda x: x
+    )
+    return ft.make_graph(lambda x: double(x))(x)(x)
+
+
+def _new_custom_rule(x):
+    total = ft.custom_vjp(lambda x: np.sum(x))
+    total.defvjp(lambda x: (np.sum(x), None), lambda _, g: (g * np.ones(8),))
+    return ft.jit(ft.grad(total))(x)
+
+
+def _stored(x):
+    file = io.BytesIO()
+    ft.make_graph(lambda x: np.sin(x) * 2.0)(x).save(file)
+    return ft.load_graph(file)(x)
+
+
+# Whatever is made anew for each call goes away with it, what was compiled, cached and registered for it
+# included.
+_MADE_ANEW = {
+    "jit": lambda x: ft.jit(lambda x: np.sum(np.sin(x)) * 2.0)(x),
+    "jit in NumPy": lambda x: ft.jit(lambda x: np.sum(np.sin(x)) * 2.0, backend="numpy")(x),
+    "jit in segments": lambda x: ft.jit(ft.grad(lambda x: np.sum(np.sort(x) ** 2)))(x),
+    "jit of a loop": lambda x: ft.jit(lambda x: ft.scan(lambda c, r: (c * r, c), 1.0, x))(x),
+    "jit of a branch": lambda x: ft.jit(
+        lambda x: ft.cond(x[0] > 0, lambda x: x * 2.0, lambda x: x, x)
+    )(x),
+    "jit of a closure": lambda x: ft.grad(lambda y: ft.jit(lambda x: np.sum(x * y))(x))(2.0),
+    "make_graph": lambda x: ft.make_graph(lambda x: np.sin(x) * 2.0)(x)(x),
+    "source": lambda x: str(ft.source(lambda x: np.sin(x) * 2.0)(x)),
+    "files": _stored,
+    "draw": lambda x: ft.make_graph(lambda x: np.sin(x) * 2.0)(x).draw().svg,
+    "namedtuple": lambda x: ft.grad(lambda p: np.sum(p.x))(collections.namedtuple("P", "x")(x)),
+    "dataclass": _new_dataclass,
+    "primitive": _new_primitive,
+    "custom rule": _new_custom_rule,
+    "callback": lambda x: ft.jit(
+        lambda x: ft.pure_callback(np.sin, ft.ArraySpec((8,), np.float64), x)
+    )(x),
+}
+
+
+def _held_after(call, calls):
+    """The bytes that Python holds, and the lines that linecache holds, after this many calls."""
+    for _ in range(calls):
+        call()
+    gc.collect()
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0], len(linecache.cache)
+
+
+@pytest.mark.parametrize("name", _MADE_ANEW)
+def test_what_is_made_anew_goes_away(name, monkeypatch):
+    monkeypatch.setattr("functrans.core.tree._MOST_MET", 8)
+    x = np.linspace(0.1, 1, 8)
+    calls = _full(3_000, 40)
+    call = lambda: _MADE_ANEW[name](x)
+    tracemalloc.start()
+    try:
+        _held_after(call, calls // 2)
+        held = [_held_after(call, calls) for _ in range(5)]
+    finally:
+        tracemalloc.stop()
+    grown = [after - before for (before, _), (after, _) in itertools.pairwise(held)]
+    lines = [after - before for (_, before), (_, after) in itertools.pairwise(held)]
+    # A leak shows in every round; garbage of other tests in this process goes away after one.
+    assert min(lines) <= 0
+    # The least that could stay of a call is a name. Python keeps some hundred freed objects for later.
+    assert min(grown) < 30 * calls + 12_000, f"{grown} bytes in {calls} calls"
+
+
+def test_memory_of_native_code_is_given_back():
+    script = """
+        import gc, sys
+        import numpy as np
+        import functrans as ft
+
+        def resident():
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * 4096
+
+        def compile_some(count):
+            for k in range(count):
+                ft.jit(lambda x: np.sum(np.exp(np.sin(x) * k)) + x[::-1])(np.linspace(0, 1, 40))
+            gc.collect()
+            return resident()
+
+        calls = int(sys.argv[1])
+        compile_some(calls)
+        before = compile_some(calls)
+        print(compile_some(calls) - before)
+    """
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("the memory of a process is read from /proc")
+    calls = _full(2_000, 50)
+    command = [sys.executable, "-c", textwrap.dedent(script), str(calls)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=900)
+    # The code of one of these functions takes a page at least.
+    assert int(found.stdout) < 1024 * calls + 1_000_000
+
+
+def test_warnings_with_other_numbers_are_not_all_remembered():
+    rng = np.random.default_rng(0)
+    matrix = np.diag(np.linspace(1, 100, 20))
+    scope = {"__name__": "someone", "ft": ft, "matrix": matrix}
+    code = compile(
+        "def solve(b): return ft.cg(lambda v: matrix @ v, b, maxiter=2)", "someone", "exec"
+    )
+    exec(code, scope)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = lambda *_, **__: None
+        for _ in range(600):
+            scope["solve"](rng.normal(size=20))
+    assert 1 < len(scope["__warningregistry__"]) < 300
+
+
+def test_no_call_leaves_its_keywords_behind():
+    """Until Python 3.13, f(*lazy, **keywords) loses the keywords if `lazy` raises on its way."""
+    found = []
+    for path in sorted(Path(ft.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and node.keywords and len(node.args) == 1:
+                value = getattr(node.args[0], "value", None)
+                lazy = isinstance(value, ast.GeneratorExp) or (
+                    isinstance(value, ast.Call)
+                    and getattr(value.func, "id", "") in ("map", "filter", "zip")
+                )
+                if isinstance(node.args[0], ast.Starred) and lazy:
+                    found.append(f"{path.name}, line {node.lineno}")
+    assert not found, found
 
 
 @pytest.mark.parametrize("name", _flat_calls())
@@ -233,7 +415,7 @@ _INTERRUPTED = """
                 calls[which]()
             signal.setitimer(signal.ITIMER_REAL, 0)
         except BaseException:
-            # NumPy turns some exceptions of any kind into errors of its own.
+            # NumPy replaces some exceptions by its own errors.
             if not fired:
                 raise
             interrupted += 1

@@ -18,7 +18,7 @@ def test_the_laws_notice_broken_rules():
     ]
     command += ["-k", f"({LAWS}) and ({FUNCTIONS})", "--sample", "40", "--seed", "1"]
     ran = subprocess.run(command, capture_output=True, text=True)
-    found = re.search(r"(\d+) mutations are noticed, (\d+) survive", ran.stdout)
+    found = re.search(r"(\d+) mutations are detected, (\d+) survive", ran.stdout)
     assert found is not None, ran.stdout + ran.stderr
     assert int(found[1]) >= 30, ran.stdout
     assert found[2] == "0", ran.stdout

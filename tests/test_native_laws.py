@@ -1,4 +1,4 @@
-"""What holds eagerly holds in native code: every case under every transform, shapes, dtypes, programs.
+"""The laws of eager code hold in native code: every case under every transform, shapes, dtypes, programs.
 
 The values to compare with are those of NumPy, or of the transforms run eagerly, which test_laws.py holds
 against numerical derivatives and loops. Elementary functions differ from NumPy's by a few ulps.

@@ -393,7 +393,7 @@ def test_jvp_of_vmap_of_hessian():
 
 
 def test_captured_tracers_of_two_outer_levels():
-    # F(a) = d/db [ sum_i d/dx (a b x_i^2) ] = sum_i 2 a x_i; its derivative by a is sum_i 2 x_i.
+    # F(a) = d/db [ sum_i d/dx (a b x_i^2) ] = sum_i 2 a x_i; its derivative with respect to a is sum_i 2 x_i.
     x = np.array([1.0, 2.0, 4.0])
 
     def of_a(a):
@@ -641,7 +641,7 @@ def test_wrapped_function_keeps_its_name_and_docstring():
         ft.hessian,
         ft.vmap,
     ):
-        assert transform(energy).__doc__.startswith("Say what it is.")
+        assert transform(energy).__doc__.endswith("Say what it is.")
         assert "energy" in transform(energy).__name__
 
 

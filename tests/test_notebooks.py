@@ -31,7 +31,7 @@ def code_cells(notebook):
 
 
 def texts(cell):
-    """What a cell printed and what its last line gave, as text."""
+    """The printed output of a cell and the value of its last line, as text."""
     found = []
     for output in cell.outputs:
         if output.output_type == "stream":
@@ -42,7 +42,7 @@ def texts(cell):
 
 
 def pages(cell):
-    """What a cell showed as a page or a drawing."""
+    """The HTML pages and drawings that a cell displayed."""
     data = [output.get("data", {}) for output in cell.outputs]
     return " ".join(each.get(kind, "") for each in data for kind in ("text/html", "image/svg+xml"))
 

@@ -1,4 +1,4 @@
-"""What the table of laws cannot say of NumPy's functions: ties, errors, lanes, dtypes, no hooks."""
+"""Behavior of NumPy's functions beyond the table of laws: ties, errors, lanes, dtypes, no hooks."""
 
 import numpy as np
 import pytest

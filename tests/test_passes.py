@@ -124,7 +124,7 @@ def test_identities_that_hold_for_every_number(function, left):
 @pytest.mark.parametrize(
     ("function", "left"),
     [
-        (lambda x: x + 0.0, []),
+        (lambda x: x + 0.0, ["add"]),  # -0.0 becomes 0.0
         (lambda x: x**2, ["multiply"]),
         (lambda x: x**3, ["multiply", "multiply"]),
         (lambda x: 3.0 * (x * 2.0), ["multiply"]),
@@ -159,7 +159,7 @@ def test_dead_code_goes():
         np.exp(x)
         return np.sin(x)
 
-    assert names(passes.dead_code(ft.make_graph(function)(np.ones(2)))) == ["sin"]
+    assert names(passes.optimize(ft.make_graph(function)(np.ones(2)))) == ["sin"]
 
 
 def test_large_constants_are_not_computed_ahead():

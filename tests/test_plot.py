@@ -130,7 +130,7 @@ def test_errors():
         plot.matrix(1j * np.eye(2))
     with pytest.raises(TypeError, match="'a' has 1 values for 2 sizes"):
         plot.growth([1, 2], {"a": [1]})
-    with pytest.raises(TypeError, match="the baseline 'NumPy' is none of grad"):
+    with pytest.raises(TypeError, match="the baseline 'NumPy' is not one of grad"):
         plot.speed({"grad": 1.0}, baseline="NumPy")
 
 

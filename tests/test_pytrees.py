@@ -21,7 +21,7 @@ class Model:
 
 
 class Interval:
-    """A class that has to be registered, with a part that is no child."""
+    """A class that must be registered, with a part that is not a child."""
 
     def __init__(self, low, high, label):
         self.low, self.high, self.label = low, high, label

@@ -543,7 +543,7 @@ BAD_CALLS = {
     "dtype of key": (lambda: random.split(KEY.astype(int)), errors.InputTypeError, "int64"),
     "seed": (lambda: random.key(1.5), errors.InputTypeError, "integer"),
     "long seed": (lambda: random.key(2**64), errors.InputTypeError, "64 bits"),
-    "shape": (lambda: random.normal(KEY, (2, -1)), errors.OptionError, "none negative"),
+    "shape": (lambda: random.normal(KEY, (2, -1)), errors.OptionError, "non-negative"),
     "float shape": (lambda: random.normal(KEY, 2.5), errors.OptionError, "tuple of integers"),
     "dtype": (lambda: random.normal(KEY, (), int), errors.OptionError, "float64"),
     "complex": (lambda: random.uniform(KEY, maxval=1j), errors.InputTypeError, "maxval"),

@@ -1,7 +1,10 @@
 """Every public name has types, a docstring with an example, and a place in the reference."""
 
+import doctest
 import inspect
+import pickle
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -88,3 +91,52 @@ def test_links_to_notebooks_lead_to_their_copies():
     ]
     generate.read(None, "graphs", source)
     assert source == ["[a](notebooks/01_quickstart.ipynb) [b](../notebooks/04_vmap.ipynb)\n"]
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_a_public_name_says_where_users_find_it(module, name):
+    member = getattr(MODULES[module], name)
+    assert member.__module__ in MODULES
+    assert getattr(MODULES[member.__module__], member.__name__) is member
+    assert pickle.loads(pickle.dumps(member)) is member
+
+
+@pytest.mark.parametrize("name", functrans.errors.__all__)
+def test_an_error_is_known_by_its_public_name_and_goes_between_processes(name):
+    kind = getattr(functrans.errors, name)
+    assert repr(kind) == f"<class 'functrans.errors.{name}'>"
+    again = pickle.loads(pickle.dumps(kind("what happened")))
+    assert type(again) is kind and str(again) == "what happened"
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_the_examples_of_a_public_class_run(module, name):
+    member = getattr(MODULES[module], name)
+    if not inspect.isclass(member):
+        return  # pytest --doctest-modules finds those of functions
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    finder = doctest.DocTestFinder(recurse=False)
+    runner = doctest.DocTestRunner(optionflags=flags)
+    for test in finder.find(member, name, module=False, globs={"__name__": "__main__"}):
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+PARTS = ["debugging", "errors", "numpy", "plot", "random", "scipy", "testing", "torch", "tree"]
+
+
+@pytest.mark.parametrize("name", [*PARTS, "checkpoint_policies"])
+def test_a_part_is_reachable_after_import_functrans(name):
+    program = f"import functrans; assert functrans.{name}.__name__ == 'functrans.{name}'"
+    assert name in dir(functrans)
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_import_functrans_imports_no_part_that_may_not_be_used():
+    program = "import sys, functrans; print(*sys.modules)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    loaded = set(result.stdout.split())
+    assert "functrans.numpy" in loaded
+    assert not loaded & {"scipy", "matplotlib", "llvmlite"}
+    assert not loaded & {f"functrans.{part}" for part in ("debugging", "plot", "random", "scipy")}
+    assert not loaded & {"functrans.testing", "functrans.torch", "functrans.compiler.jit"}

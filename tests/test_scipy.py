@@ -206,10 +206,65 @@ def test_the_derivative_of_expm_does_not_depend_on_the_size_of_the_tangent():
         np.testing.assert_allclose(tangent / size, expected, rtol=1e-12)
 
 
-def test_sqrtm_without_a_real_root_says_what_to_do():
-    with pytest.raises(ValueError, match="astype"):
-        ft.grad(lambda x: np.sum(linalg.sqrtm(x)))(-np.eye(2) + np.diag([0.0, 0.5]))
-    assert linalg.sqrtm(-np.eye(2)).dtype == complex
+def test_sqrtm_without_a_real_root_is_complex():
+    a = np.diag([-4.0, 2.0]) + 0.1
+    value, tangent = ft.jvp(linalg.sqrtm, (a,), (SQUARE[:2, :2],))
+    np.testing.assert_allclose(value, scipy.linalg.sqrtm(a), rtol=1e-13)
+    assert value.dtype == tangent.dtype == complex
+    ft.check_derivatives(linalg.sqrtm, (a,), order=2)
+    lanes = np.stack([a, np.eye(2)])
+    np.testing.assert_allclose(ft.vmap(linalg.sqrtm)(lanes), scipy.linalg.sqrtm(lanes), rtol=1e-13)
+    loss = lambda a: np.sum(np.abs(linalg.sqrtm(a)))
+    expected = np.stack([ft.grad(loss)(each) for each in lanes])
+    np.testing.assert_allclose(ft.vmap(ft.grad(loss))(lanes), expected, rtol=1e-10)
+    single = a.astype(np.float32)
+    assert ft.vjp(linalg.sqrtm, single)[0].dtype == scipy.linalg.sqrtm(single).dtype == np.complex64
+
+
+def test_sqrtm_that_was_staged_as_real_says_what_to_do():
+    root = ft.jit(linalg.sqrtm)
+    np.testing.assert_allclose(root(4 * np.eye(2)), 2 * np.eye(2))
+    with pytest.raises(ft.errors.StagingError, match=r"no real square root.*astype\(complex\)"):
+        root(-np.eye(2))
+    complexes = ft.jit(lambda a: linalg.sqrtm(a.astype(complex)))
+    np.testing.assert_allclose(complexes(-np.eye(2)), 1j * np.eye(2))
+
+
+ONE_TRIANGLE = {
+    "cholesky": lambda a: linalg.cholesky(a),
+    "cholesky lower": lambda a: linalg.cholesky(a, lower=True),
+    "cho_solve": lambda a: linalg.cho_solve(linalg.cho_factor(a), np.arange(1.0, 4.0)),
+    "cho_solve lower": lambda a: linalg.cho_solve(linalg.cho_factor(a, True), np.arange(1.0, 4.0)),
+    "solve_triangular": lambda a: linalg.solve_triangular(a, np.arange(1.0, 4.0)),
+    "solve_triangular lower": lambda a: linalg.solve_triangular(
+        a, np.arange(1.0, 4.0), "T", lower=True, unit_diagonal=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONE_TRIANGLE)
+def test_one_triangle_is_read_and_has_the_derivative(name):
+    f, lower = ONE_TRIANGLE[name], "lower" in name
+    read = np.tri(3, dtype=bool) if lower else np.tri(3, dtype=bool).T
+    for a in (SQUARE + 6 * np.eye(3), (1 + 0.2j) * SQUARE + 6 * np.eye(3)):
+        ft.check_derivatives(f, (a,), order=2)
+        junk = np.where(read, a, np.nan)
+        np.testing.assert_allclose(f(junk), f(a), rtol=1e-13)
+        loss = lambda a: np.sum(np.abs(f(a)) ** 2)
+        np.testing.assert_allclose(ft.grad(loss)(junk), ft.grad(loss)(a), rtol=1e-12)
+        np.testing.assert_array_equal(ft.grad(loss)(a)[~read], 0)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky_is_that_of_numpy(upper):
+    for a in (SQUARE + 6 * np.eye(3), (1 + 0.2j) * SQUARE + 6 * np.eye(3)):
+        ours = lambda a: np.sum(
+            np.abs(linalg.cholesky(a, lower=not upper)) * np.arange(9).reshape(3, 3)
+        )
+        theirs = lambda a: np.sum(
+            np.abs(np.linalg.cholesky(a, upper=upper)) * np.arange(9).reshape(3, 3)
+        )
+        np.testing.assert_allclose(ft.grad(ours)(a), ft.grad(theirs)(a), rtol=1e-11, atol=1e-12)
 
 
 def test_shapes_that_do_not_fit_are_refused():
@@ -217,7 +272,7 @@ def test_shapes_that_do_not_fit_are_refused():
         linalg.expm(np.ones((2, 3)))
     with pytest.raises(ValueError, match="right-hand side"):
         linalg.solve_triangular(np.eye(2), np.ones(3))
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="do not match"):
         linalg.solve_sylvester(np.eye(2), np.eye(2), np.ones((2, 3)))
 
 

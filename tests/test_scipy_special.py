@@ -306,13 +306,13 @@ def test_arguments_without_a_derivative_are_refused(name, args):
 
         for differentiate in (ft.grad(function), lambda v: ft.jvp(function, (v,), (1.0,))):
             with pytest.raises(
-                ft.errors.MissingRuleError, match=f"{name} has no derivative by its"
+                ft.errors.MissingRuleError, match=f"{name} has no derivative with respect to its"
             ):
                 differentiate(plain[place])
 
 
 def slopes(name, *point):
-    """The derivative by each argument."""
+    """The derivative with respect to each argument."""
     with np.errstate(all="ignore"):
         return ft.grad(getattr(sc, name), tuple(range(len(point))))(*map(np.float64, point))
 
@@ -439,7 +439,9 @@ def test_ufuncs_without_a_derivative_batch_and_stage_but_refuse_to_differentiate
         np.testing.assert_array_equal(ft.vmap(function)(x), function(x))
         np.testing.assert_array_equal(ft.make_graph(function)(x)(x), function(x))
         for differentiate in (ft.grad(function), lambda x, f=function: ft.jvp(f, (x,), (1.0,))):
-            with pytest.raises(ft.errors.MissingRuleError, match=r"has no derivative by its"):
+            with pytest.raises(
+                ft.errors.MissingRuleError, match=r"has no derivative with respect to its"
+            ):
                 differentiate(0.9)
 
 

@@ -268,7 +268,7 @@ def test_the_solver_of_a_root_is_not_differentiated():
 
     ft.grad(ft.grad(lambda a: cube_root(a, solve)))(8.0)
     assert len(seen) == 1 and type(seen[0]) in (float, np.float64)
-    # What it closes over does not matter either.
+    # The values that it closes over do not matter either.
     closing = lambda a: custom_root(lambda x: x * x - a, 1.0, lambda f, x: np.sqrt(a))
     np.testing.assert_allclose(ft.hessian(closing)(4.0), -1 / 32)
     np.testing.assert_allclose(ft.jit(ft.vmap(ft.grad(closing)))(np.array([4.0, 1.0])), [0.25, 0.5])
@@ -296,7 +296,7 @@ def test_complex_roots_need_not_be_of_holomorphic_functions():
 
     np.testing.assert_allclose(ft.grad(lambda a: holomorphic(a).imag)(-4.0), -0.25)
 
-    def other(a):  # conj(z) = i a, with 1 + 2i beside it
+    def other(a):  # conj(z) = i a, next to 1 + 2i
         f = lambda z: np.conj(z) - 1j * a + 0.5 * (z + 1j * a)
         return custom_root(f, 1.0 + 0j, lambda f, z: -1j * a)
 
@@ -484,7 +484,7 @@ def test_integers_are_taken_as_floats():
     )
 
 
-# What is reported.
+# Reports.
 
 
 def warned(function, *args):
@@ -498,7 +498,7 @@ def test_a_fixed_point_that_is_not_reached_is_reported():
     slow = lambda a: fixed_point(lambda x: a * x + 1.0, 0.0, maxiter=100)
     (message,) = warned(slow, 0.99)
     assert "the fixed-point iteration of `<lambda>` (test_solutions.py" in message
-    assert "has not converged by step 100, which changed x by 3.7e-01" in message
+    assert "did not converge by step 100: that step changed x by 3.7e-01" in message
     assert "at test_solutions.py, line" in message and "Raise maxiter or tol" in message
     assert warned(slow, 0.5) == []
     for gradient in (ft.grad(slow), ft.jit(ft.grad(slow)), ft.grad(ft.jit(slow))):
@@ -536,7 +536,7 @@ def test_a_root_that_is_none_is_reported():
 def test_a_linear_solution_that_is_none_is_reported():
     wrong = lambda b: linear_solve(lambda x: 2 * x, b, lambda matvec, b: b)
     (message,) = warned(wrong, RIGHT)
-    assert "is not a solution of a linear system: the residual has the norm 2.3e+00" in message
+    assert "does not solve the linear system: the norm of the residual is 2.3e+00" in message
     assert len(warned(ft.jit(wrong), RIGHT)) == 1
     halves = lambda matvec, b: b / 2
     half_wrong = lambda b: linear_solve(lambda x: 2 * x, b, halves, lambda matvec, b: b)
@@ -563,7 +563,7 @@ def test_a_singular_jacobian_is_an_error():
         derivatives[0]()
 
 
-# What is refused.
+# Errors.
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, ft.grad, ft.jit])
@@ -572,40 +572,43 @@ def test_results_of_another_kind_are_refused(transform):
         with pytest.raises(errors.RuleError, match=match):
             transform(lambda a: np.sum(function(a)))(0.5)
 
-    both = r"does not fit, at test_solutions.py.*\n  it has to be  float64\[2\]\n  and it is     "
+    both = r"shape or dtype, at test_solutions.py.*\n  it must be  float64\[2\]\n  but it is   "
     start = np.ones(2)
     refused(lambda a: fixed_point(lambda x: a * x[0], start), both + r"float64\[\]")
     refused(lambda a: fixed_point(lambda x: (x, a), start), both + r"\(float64\[2\], float64\[\]\)")
     refused(lambda a: fixed_point(lambda x: 1j * a * x, start), both + r"complex128\[2\]")
-    refused(lambda a: custom_root(lambda x: x - a, start, lambda f, x: 1.0), "what .* returns")
     refused(
-        lambda a: custom_root(lambda x: x - a, start, lambda f, x: f(x[0])), "what .* gives to f"
+        lambda a: custom_root(lambda x: x - a, start, lambda f, x: 1.0), "the value that .* returns"
+    )
+    refused(
+        lambda a: custom_root(lambda x: x - a, start, lambda f, x: f(x[0])),
+        "the value that .* passes to f",
     )
     refused(
         lambda a: linear_solve(lambda x: a * x[:1], start, by_columns), "which should be like b"
     )
     refused(lambda a: linear_solve(lambda x: a * x, start, lambda f, b: {"x": b}), "returns")
-    refused(lambda a: linear_solve(lambda x: a * x, start, lambda f, b: f(1.0)), "gives to matvec")
+    refused(lambda a: linear_solve(lambda x: a * x, start, lambda f, b: f(1.0)), "passes to matvec")
 
 
 def test_arguments_of_another_kind_are_refused():
-    with pytest.raises(errors.InputTypeError, match="fixed_point needs a function, not int"):
+    with pytest.raises(errors.InputTypeError, match="fixed_point needs a function, not an int"):
         fixed_point(1, 2.0)
     with pytest.raises(errors.InputTypeError, match="custom_root needs a function"):
         custom_root(lambda x: x, 2.0, None)
     with pytest.raises(errors.InputTypeError, match="linear_solve needs a function"):
         linear_solve(MATRIX, RIGHT, by_columns)
-    with pytest.raises(errors.InputTypeError, match="fixed_point: x0 is a value of type str"):
+    with pytest.raises(errors.InputTypeError, match="fixed_point: x0 is a str"):
         fixed_point(lambda x: x, "zero")
     with pytest.raises(
         errors.OptionError, match="fixed_point: maxiter must be a positive int, not 0"
     ):
         fixed_point(lambda x: x, 1.0, maxiter=0)
     with pytest.raises(
-        errors.OptionError, match=r"tol must be a plain number .* not a traced value"
+        errors.OptionError, match=r"tol must be a plain non-negative number, not a traced value"
     ):
         ft.grad(lambda tol: fixed_point(lambda x: x / 2, 1.0, tol=tol))(1e-3)
-    with pytest.raises(errors.StagingError, match="while a function is staged"):
+    with pytest.raises(errors.StagingError, match="which is not known while jit traces"):
         ft.jit(lambda a: cube_root(a, newton))(8.0)
 
 

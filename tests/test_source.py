@@ -72,7 +72,7 @@ def test_a_gradient_reads_as_a_person_would_write_it():
         "def grad_loss(w, x, y):\n"
         "    # w: float64[3], x: float64[5,3], y: float64[5]\n"
         "    tanh = np.tanh(x @ w)  # float64[5]\n"
-        "    return (0.4 * (tanh - y) * (1 - tanh * tanh)) @ x  # float64[3]"
+        "    return (0.2 * (2 * (tanh - y)) * (1 - tanh * tanh)) @ x  # float64[3]"
     )
 
 
@@ -191,3 +191,9 @@ def test_a_primitive_that_is_not_an_expression_says_so():
     mystery = elementwise(None, 1, impl=lambda x: x + 1, name="mystery")
     with pytest.raises(MissingRuleError, match="mystery"):
         ft.source(lambda x: mystery(x))(np.ones(2))
+
+
+def test_a_copy_of_an_array_without_axes_is_one():
+    x = np.array(0.3)
+    copied = ft.source(lambda a: a.copy())(x).function(x)
+    assert isinstance(copied, np.ndarray) and not np.shares_memory(copied, x)

@@ -101,10 +101,8 @@ def test_classes_are_pickled_but_not_stored():
 
 
 def test_what_is_not_ours_cannot_be_stored():
-    from functrans.ops.families import elementwise
-
-    mystery = elementwise(None, 1, impl=lambda x: x + 1, name="sin")
-    with pytest.raises(GraphError, match="not one of functrans' own"):
+    mystery = ft.define_primitive("sin", lambda x: x + 1, shape=lambda x: x)
+    with pytest.raises(GraphError, match="not part of functrans"):
         stored(ft.make_graph(lambda x: mystery(x))(1.0))
     with pytest.raises(GraphError, match="traced by another transform"):
         ft.grad(lambda x: len(stored(ft.make_graph(lambda y: x * y)(1.0))) * x)(2.0)
@@ -216,8 +214,8 @@ def test_deep_containers_do_not_crash():
 
 
 def test_another_version_says_so():
-    with pytest.raises(GraphError, match="version 3"):
-        ft.load_graph(changed(lambda d: d.update(version=3)))
+    with pytest.raises(GraphError, match="version 99"):
+        ft.load_graph(changed(lambda d: d.update(version=99)))
 
 
 def test_pickles_in_the_constants_are_refused():
@@ -232,9 +230,9 @@ def test_large_promises_are_not_kept():
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("graph.json", " " * (1 << 28 | 1))
         archive.writestr("constants.npz", b"")
-    with pytest.raises(GraphError, match="too large"):
+    with pytest.raises(GraphError, match="too large for a file"):
         ft.load_graph(bomb)
     held = io.BytesIO()
     np.savez_compressed(held, c3=np.zeros(1 << 20))
-    with pytest.raises(GraphError, match="larger than described"):
+    with pytest.raises(GraphError, match="too large for a file"):
         ft.load_graph(changed(lambda d: None, held.getvalue()))

@@ -24,7 +24,7 @@ def case(x, **options):
 
 
 class Python:
-    """What the names mean."""
+    """The meaning of each name."""
 
     @staticmethod
     def cond(pred, true_fn, false_fn, *operands):
@@ -331,7 +331,7 @@ def test_two_transforms_deep_in_graphs(program, x, options):
         assert_trees_close(graph(lane), expected(lane), rtol=1e-9, atol=1e-10)
 
 
-# What graphs hold.
+# The contents of graphs.
 
 
 def names_of(graph):

@@ -310,7 +310,7 @@ def helper_functions_change_their_argument(x):
     return [x, y]
 
 
-# Copies: a change of one is no change of the other.
+# Copies: changing one does not change the other.
 
 
 @case(VECTOR)

@@ -124,7 +124,7 @@ def changed(change):
     with zipfile.ZipFile(file) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     document = json.loads(parts["graph.json"])
-    change(next(e for e in document["equations"] if e["primitive"] == "control.scan"))
+    change(next(e for e in document["equations"] if e["primitive"] == "scan"))
     parts["graph.json"] = json.dumps(document).encode()
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:

@@ -11,6 +11,9 @@ from functrans import errors as errors
 from functrans import numpy as numpy
 from functrans import tree as tree
 from functrans.core.allocator import keep_freed_memory as _keep_freed_memory
+from functrans.core.conversions import COUNTERPARTS as _COUNTERPARTS
+from functrans.core.primitive import add_source as _add_source
+from functrans.core.publishing import publish as _publish
 from functrans.core.shapes import ArraySpec
 from functrans.core.tracer import LAZY as _LAZY
 from functrans.graph.graph import Graph
@@ -23,53 +26,50 @@ from functrans.transforms.batching import (
     psum,
     vmap,
 )
-from functrans.transforms.derivatives import (
-    grad,
-    jvp,
-    linear_transpose,
-    linearize,
-    stop_gradient,
-    value_and_grad,
-    vjp,
-)
+from functrans.transforms.derivatives import grad, stop_gradient, value_and_grad, vjp
+from functrans.transforms.forward_mode import jvp, linear_transpose, linearize
 from functrans.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from functrans.transforms.staging import eval_shape, make_graph
 from functrans.tree import ravel_pytree
 
 if TYPE_CHECKING:
     from functrans import checkpoint_policies as checkpoint_policies
+    from functrans import debugging as debugging
     from functrans import plot as plot
     from functrans import random as random
+    from functrans import scipy as scipy
     from functrans import testing as testing
+    from functrans import torch as torch
     from functrans.compiler.jit import jit as jit
-    from functrans.compiler.source import source as source
+    from functrans.compiler.numpy.source import source as source
     from functrans.compiler.storage import load_graph as load_graph
+    from functrans.control.associative import associative_scan as associative_scan
+    from functrans.control.branching import cond as cond
+    from functrans.control.branching import switch as switch
+    from functrans.control.loops import fori_loop as fori_loop
+    from functrans.control.loops import while_loop as while_loop
+    from functrans.control.mapping import map as map
+    from functrans.control.scanning import scan as scan
+    from functrans.custom.callbacks import pure_callback as pure_callback
+    from functrans.custom.callbacks import tap as tap
+    from functrans.custom.checkpointing import checkpoint as checkpoint
+    from functrans.custom.checkpointing import checkpoint_name as checkpoint_name
+    from functrans.custom.checkpointing import remat as remat
+    from functrans.custom.primitives import define_primitive as define_primitive
+    from functrans.custom.rules import custom_jvp as custom_jvp
+    from functrans.custom.rules import custom_vjp as custom_vjp
     from functrans.debugging.anomaly import detect_anomaly as detect_anomaly
     from functrans.debugging.profiling import profile as profile
     from functrans.drawing.steps import trace_steps as trace_steps
+    from functrans.solvers.krylov import bicgstab as bicgstab
+    from functrans.solvers.krylov import cg as cg
+    from functrans.solvers.krylov import gmres as gmres
+    from functrans.solvers.linear import linear_solve as linear_solve
+    from functrans.solvers.ode import odeint as odeint
+    from functrans.solvers.roots import custom_root as custom_root
+    from functrans.solvers.roots import fixed_point as fixed_point
     from functrans.testing.derivatives import check_derivatives as check_derivatives
-    from functrans.transforms.associative import associative_scan as associative_scan
-    from functrans.transforms.branching import cond as cond
-    from functrans.transforms.branching import switch as switch
-    from functrans.transforms.callbacks import pure_callback as pure_callback
-    from functrans.transforms.callbacks import tap as tap
-    from functrans.transforms.checkpointing import checkpoint as checkpoint
-    from functrans.transforms.checkpointing import checkpoint_name as checkpoint_name
-    from functrans.transforms.checkpointing import remat as remat
-    from functrans.transforms.custom import custom_jvp as custom_jvp
-    from functrans.transforms.custom import custom_vjp as custom_vjp
-    from functrans.transforms.extension import define_primitive as define_primitive
-    from functrans.transforms.krylov import bicgstab as bicgstab
-    from functrans.transforms.krylov import cg as cg
-    from functrans.transforms.krylov import gmres as gmres
-    from functrans.transforms.linear import linear_solve as linear_solve
-    from functrans.transforms.loops import fori_loop as fori_loop
-    from functrans.transforms.loops import while_loop as while_loop
-    from functrans.transforms.mapping import map as map
-    from functrans.transforms.ode import odeint as odeint
-    from functrans.transforms.roots import custom_root as custom_root
-    from functrans.transforms.roots import fixed_point as fixed_point
-    from functrans.transforms.scanning import scan as scan
+    from functrans.transforms.spectral_functions import spectral_function as spectral_function
 
 __version__ = "0.1.0"
 
@@ -77,48 +77,71 @@ _keep_freed_memory()
 _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 
 
+def _load_scipy() -> None:
+    """Import the primitives of functrans.scipy, if SciPy is there."""
+    try:
+        from functrans.scipy import integrate, matrices, rules  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "scipy":
+            raise
+
+
+_add_source(_load_scipy)
+_COUNTERPARTS.update(
+    (f"scipy.{name}", f"functrans.scipy.{name}")
+    for name in ("integrate", "linalg", "optimize", "special", "stats")
+)
+
+
 # What is imported when it is first used, so that `import functrans` stays fast, and where it is.
 _LATER = {
-    "associative_scan": "transforms.associative",
-    "bicgstab": "transforms.krylov",
-    "cg": "transforms.krylov",
+    "associative_scan": "control.associative",
+    "bicgstab": "solvers.krylov",
+    "cg": "solvers.krylov",
     "check_derivatives": "testing.derivatives",
-    "checkpoint": "transforms.checkpointing",
-    "checkpoint_name": "transforms.checkpointing",
-    "cond": "transforms.branching",
-    "custom_jvp": "transforms.custom",
-    "custom_root": "transforms.roots",
-    "custom_vjp": "transforms.custom",
-    "define_primitive": "transforms.extension",
-    "fixed_point": "transforms.roots",
+    "checkpoint": "custom.checkpointing",
+    "checkpoint_name": "custom.checkpointing",
+    "cond": "control.branching",
+    "custom_jvp": "custom.rules",
+    "custom_root": "solvers.roots",
+    "custom_vjp": "custom.rules",
+    "define_primitive": "custom.primitives",
+    "fixed_point": "solvers.roots",
     "detect_anomaly": "debugging.anomaly",
-    "fori_loop": "transforms.loops",
-    "gmres": "transforms.krylov",
+    "fori_loop": "control.loops",
+    "gmres": "solvers.krylov",
     "jit": "compiler.jit",
-    "linear_solve": "transforms.linear",
+    "linear_solve": "solvers.linear",
     "load_graph": "compiler.storage",
-    "map": "transforms.mapping",
-    "odeint": "transforms.ode",
+    "map": "control.mapping",
+    "odeint": "solvers.ode",
     "profile": "debugging.profiling",
-    "pure_callback": "transforms.callbacks",
-    "remat": "transforms.checkpointing",
-    "scan": "transforms.scanning",
-    "source": "compiler.source",
-    "switch": "transforms.branching",
-    "tap": "transforms.callbacks",
+    "pure_callback": "custom.callbacks",
+    "remat": "custom.checkpointing",
+    "scan": "control.scanning",
+    "source": "compiler.numpy.source",
+    "spectral_function": "transforms.spectral_functions",
+    "switch": "control.branching",
+    "tap": "custom.callbacks",
     "trace_steps": "drawing.steps",
-    "while_loop": "transforms.loops",
+    "while_loop": "control.loops",
 }
+_MODULES = ("checkpoint_policies", "debugging", "plot", "random", "scipy", "testing", "torch")
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("checkpoint_policies", "plot", "random", "testing"):
+    if name in _MODULES:
         return import_module(f"functrans.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"functrans.{_LATER[name]}"), name)
+    _publish(__name__, [value])
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES})
 
 
 __all__ = [
@@ -171,6 +194,7 @@ __all__ = [
     "remat",
     "scan",
     "source",
+    "spectral_function",
     "stop_gradient",
     "switch",
     "tap",
@@ -182,3 +206,5 @@ __all__ = [
     "vmap",
     "while_loop",
 ]
+
+_publish(__name__, [globals().get(name) for name in __all__])

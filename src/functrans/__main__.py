@@ -57,7 +57,7 @@ graph(x: float64[3]) -> float64[]:
     c: float64[] = sum(b, axis=(0,), keepdims=False)
     return c"""
 
-# Where to transform them.
+# The points at which to evaluate.
 
 x = np.array([0.5, -1.0, 2.0])
 p = np.exp(x) / np.exp(x).sum()
@@ -69,7 +69,7 @@ long, direction = np.linspace(-1, 1, 100_000), np.cos(np.arange(100_000.0))
 
 
 def rosenbrock_hessian_times(x: Array, v: Array) -> Array:
-    """The Hessian has three diagonals: add up what each does to v."""
+    """The Hessian is tridiagonal: add up the product of each diagonal with v."""
     left, right = x[:-1], x[1:]
     product = np.zeros_like(x)
     product[:-1] += (1200 * left**2 - 400 * right + 2) * v[:-1] - 400 * left * v[1:]
@@ -85,7 +85,7 @@ def traced_spring() -> tuple[str, Any, Any]:
 
 
 @dataclass(frozen=True)
-class Step:
+class TourStep:
     """A value, by a transform and by its closed form; several values make a tuple."""
 
     title: str
@@ -95,43 +95,43 @@ class Step:
 
 
 STEPS = (
-    Step(
+    TourStep(
         "A gradient: that of log-sum-exp is softmax",
         "grad(log_sum_exp)(x)",
         lambda: grad(log_sum_exp)(x),
         lambda: p,
     ),
-    Step(
+    TourStep(
         "Per-example gradients: one row for each example, without a loop",
         "vmap(grad(squared_error), in_axes=(None, 0, 0))(w, inputs, targets)",
         lambda: vmap(grad(squared_error), in_axes=(None, 0, 0))(w, inputs, targets),
         lambda: 2 * (inputs @ w - targets)[:, None] * inputs,
     ),
-    Step(
+    TourStep(
         "A Jacobian, forward mode",
         "jacfwd(softmax)(x)",
         lambda: jacfwd(softmax)(x),
         lambda: np.diag(p) - np.outer(p, p),
     ),
-    Step(
+    TourStep(
         "The same Jacobian, reverse mode",
         "jacrev(softmax)(x)",
         lambda: jacrev(softmax)(x),
         lambda: np.diag(p) - np.outer(p, p),
     ),
-    Step(
+    TourStep(
         "A Hessian-vector product in 100,000 dimensions; the matrix is never built",
         "hvp(rosenbrock, (long,), (direction,))",
         lambda: hvp(rosenbrock, (long,), (direction,)),
         lambda: rosenbrock_hessian_times(long, direction),
     ),
-    Step(
+    TourStep(
         "A Python `if` under vmap: lanes that disagree run separately",
         "vmap(grad(huber))(residuals)",
         lambda: vmap(grad(huber))(residuals),
         lambda: np.clip(residuals, -1, 1),
     ),
-    Step(
+    TourStep(
         "A function as a graph, which is checked, run, and differentiated",
         "graph = make_graph(spring)(x); str(graph), graph(x), grad(graph)(x)",
         traced_spring,
@@ -150,7 +150,7 @@ def agree(found: Any, expected: Any) -> bool:
 
 
 def show(label: str, value: Any) -> None:
-    """Print a value beside its label; the lines after the first are indented alike."""
+    """Print a value next to its label; the following lines have the same indentation."""
     parts = value if isinstance(value, tuple) else (value,)
     with np.printoptions(precision=4, suppress=True, threshold=20, edgeitems=2):
         lines = "\n".join(str(part) for part in parts).splitlines()

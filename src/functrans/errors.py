@@ -1,6 +1,6 @@
-"""Every error and warning that a user can meet. docs/gotchas.md has their messages, with what to do."""
+"""Every error and warning that functrans raises. docs/gotchas.md explains their messages and remedies."""
 
-from functrans.compiler.warning import PerformanceHint, RetraceWarning
+from functrans.compiler.warnings import CacheWarning, PerformanceHint, RetraceWarning
 from functrans.core.errors import (
     AnomalyError,
     ArgnumsError,
@@ -26,11 +26,14 @@ from functrans.core.errors import (
     OptionError,
     OutputShapeError,
     OutputTypeError,
+    RandomnessWarning,
     RuleError,
     SingularError,
     StagingError,
     TangentError,
+    TypeTestError,
 )
+from functrans.core.publishing import publish as _publish
 
 __all__ = [
     "AnomalyError",
@@ -39,6 +42,7 @@ __all__ = [
     "AssignmentError",
     "AxisNameError",
     "BranchError",
+    "CacheWarning",
     "CarryError",
     "ClosureError",
     "ConvergenceWarning",
@@ -58,9 +62,18 @@ __all__ = [
     "OutputShapeError",
     "OutputTypeError",
     "PerformanceHint",
+    "RandomnessWarning",
     "RetraceWarning",
     "RuleError",
     "SingularError",
     "StagingError",
     "TangentError",
+    "TypeTestError",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_publish(__name__, [globals()[name] for name in __all__])

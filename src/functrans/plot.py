@@ -1,6 +1,6 @@
-"""Figures of derivatives and of what they cost, by matplotlib.
+"""Figures of derivatives and their cost, with matplotlib.
 
-Each function draws into the Axes that it is given, or into a new figure, and returns the Axes.
+Each function draws into the given Axes, or into a new figure, and returns the Axes.
 """
 
 from __future__ import annotations
@@ -10,11 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.errors import InputTypeError, MissingPackageError
+from functrans.core.errors import InputTypeError, MissingPackageError, user_location
+from functrans.core.tree import with_article
 
 __all__ = ["growth", "matrix", "memory_curve", "sparsity", "speed"]
 
-# Easy to tell apart, also for those who see few colors (Okabe and Ito).
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+# Easy to distinguish, even with color blindness (Okabe and Ito).
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555")
 _MARKERS = "osD^vPX"
 _GRID = {"color": "#d9dee3", "linewidth": 0.8}
@@ -33,22 +39,24 @@ def _axes(ax: Any, width: float, height: float) -> Any:
         _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
     elif not isinstance(ax, axes.Axes):
         raise InputTypeError(
-            f"functrans.plot: ax must be one Axes of matplotlib, not {type(ax).__name__}."
+            f"functrans.plot: ax must be one Axes of matplotlib, not {with_article(ax)}, at "
+            f"{user_location()}. Pass one of pyplot.subplots()."
         )
     return ax
 
 
 def _named(values: Any, what: str) -> Mapping[str, Any]:
-    """A dict of what is drawn, with a name for each."""
+    """Check that the data is a dict with a name for each series."""
     if not isinstance(values, Mapping):
         raise InputTypeError(
-            f"functrans.plot: {what} are a dict with a name for each, not {type(values).__name__}."
+            f"functrans.plot: {what} must be a dict with a name for each, not {with_article(values)}, at "
+            f"{user_location()}."
         )
     return values
 
 
 def _plain(ax: Any) -> None:
-    """No lines at the top and at the right, where nothing is to be read off."""
+    """Remove the lines at the top and the right, which show nothing."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -58,8 +66,7 @@ def _as_matrix(array: Any, what: str) -> np.ndarray[Any, Any]:
     if found.ndim == 0 or found.dtype.kind not in "biufc":
         raise InputTypeError(
             f"functrans.plot.{what} draws one array of numbers with at least one axis, not "
-            f"{type(array).__name__}. Choose one leaf of a tree of Jacobians, or ravel the arguments with "
-            "functrans.ravel_pytree first."
+            f"{with_article(array)}, at {user_location()}. Choose one leaf of a tree of Jacobians."
         )
     if found.ndim <= 2:
         return np.atleast_2d(found)
@@ -68,12 +75,12 @@ def _as_matrix(array: Any, what: str) -> np.ndarray[Any, Any]:
 
 
 def sparsity(jacobian: Any, ax: Any = None) -> Any:
-    """Which entries of a Jacobian are not zero.
+    """Draw which entries of a Jacobian are not zero.
 
     Parameters
     ----------
     jacobian : array
-        A matrix. Of an array with more axes, the first half are taken as outputs.
+        A matrix. In an array with more axes, the first half are outputs.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if it is not given.
 
@@ -101,12 +108,12 @@ def sparsity(jacobian: Any, ax: Any = None) -> Any:
 
 
 def matrix(hessian: Any, ax: Any = None) -> Any:
-    """The entries of a Hessian or a Jacobian as colors: red above zero, blue below.
+    """Draw the entries of a Hessian or a Jacobian as colors: red above zero, blue below.
 
     Parameters
     ----------
     hessian : array
-        A matrix. Of an array with more axes, the first half are taken as rows.
+        A matrix. In an array with more axes, the first half are rows.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if it is not given.
 
@@ -125,8 +132,8 @@ def matrix(hessian: Any, ax: Any = None) -> Any:
     entries = _as_matrix(hessian, "matrix")
     if entries.dtype.kind == "c":
         raise InputTypeError(
-            "functrans.plot.matrix draws real numbers, but the entries are complex. Draw np.real, "
-            "np.imag or np.abs of them."
+            f"functrans.plot.matrix draws real numbers, but the entries are complex, at {user_location()}. "
+            "Draw np.real, np.imag or np.abs of them."
         )
     entries = entries.astype(float)
     width, height = _figure_size(*entries.shape)
@@ -168,7 +175,7 @@ def _show_cells(
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    ax.grid(False)  # a user's style may ask for lines, which would go through the entries
+    ax.grid(False)  # a user's style may have grid lines, which would run through the entries
     if max(rows, columns) <= 40:
         ax.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
         ax.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
@@ -178,7 +185,7 @@ def _show_cells(
 
 
 def growth(ns: Sequence[float], series: Mapping[str, Sequence[float]], ax: Any = None) -> Any:
-    """How costs grow with size: both axes logarithmic, and the fitted powers in the legend.
+    """Plot how costs grow with size: both axes are logarithmic, and the legend has the fitted powers.
 
     Parameters
     ----------
@@ -206,9 +213,9 @@ def growth(ns: Sequence[float], series: Mapping[str, Sequence[float]], ax: Any =
 def memory_curve(
     depths: Sequence[float], series: Mapping[str, Sequence[float]], ax: Any = None
 ) -> Any:
-    """Memory against depth: both axes logarithmic, and the fitted powers in the legend.
+    """Plot memory against depth: both axes are logarithmic, and the legend has the fitted powers.
 
-    A plain backward sweep keeps every step, so its slope is 1; with checkpoints it is about 1/2.
+    A plain backward pass keeps every step, so its slope is 1; with checkpoints it is about 1/2.
 
     Parameters
     ----------
@@ -251,13 +258,13 @@ def _power_laws(
     for name, given in costs.items():
         if given.shape != (sizes.size,) or sizes.shape != (sizes.size,) or sizes.size < 2:
             raise InputTypeError(
-                f"functrans.plot: the series {name!r} has {given.size} values for {sizes.size} sizes. "
-                "Give one value for each size, in one axis, and at least two sizes."
+                f"functrans.plot: the series {name!r} has {given.size} values for {sizes.size} sizes, at "
+                f"{user_location()}. Pass one value for each size, and at least two sizes."
             )
         if not all(np.all((numbers > 0) & (numbers < np.inf)) for numbers in (sizes, given)):
             raise InputTypeError(
                 f"functrans.plot: the sizes, or the values of {name!r}, are not all positive and "
-                "finite. Both axes are logarithmic."
+                f"finite, at {user_location()}. Both axes are logarithmic: leave zeros out."
             )
     ax = _axes(ax, 6.0, 4.2)
     for k, (name, given) in enumerate(costs.items()):
@@ -293,7 +300,7 @@ def _readable_ticks(axis: Any) -> None:
 
 
 def speed(ratios: Mapping[str, float], ax: Any = None, baseline: str | None = None) -> Any:
-    """Horizontal bars of times against a baseline, which is a line at 1.
+    """Plot times relative to a baseline, as horizontal bars with a line at 1.
 
     Parameters
     ----------
@@ -319,7 +326,8 @@ def speed(ratios: Mapping[str, float], ax: Any = None, baseline: str | None = No
     if baseline is not None:
         if baseline not in times:
             raise InputTypeError(
-                f"functrans.plot.speed: the baseline {baseline!r} is none of {', '.join(map(str, times))}."
+                f"functrans.plot.speed: the baseline {baseline!r} is not one of "
+                f"{', '.join(map(str, times))}, at {user_location()}."
             )
         unit = times.pop(baseline)
         times = {name: value / unit for name, value in times.items()}

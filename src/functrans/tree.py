@@ -1,4 +1,4 @@
-"""Pytrees: nested containers of arrays, flattened, mapped and put together again."""
+"""Pytrees: flatten, map and rebuild nested containers of arrays."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
+from functrans.core.publishing import publish as _publish
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tree import (
     Tree,
@@ -41,10 +42,14 @@ __all__ = [
 ]
 
 
-def ravel_pytree(tree: Tree) -> tuple[Any, Callable[[Any], Tree]]:
-    """All leaves of a tree as one vector, and the function that undoes it.
+def __dir__() -> list[str]:
+    return __all__
 
-    Leaves of different dtypes are promoted to a common one; the inverse restores their own.
+
+def ravel_pytree(tree: Tree) -> tuple[Any, Callable[[Any], Tree]]:
+    """All leaves of a tree as one vector, and a function that restores the tree.
+
+    Leaves of different dtypes are promoted to a common dtype; the inverse restores the original ones.
 
     Examples
     --------
@@ -71,16 +76,19 @@ def ravel_pytree(tree: Tree) -> tuple[Any, Callable[[Any], Tree]]:
     def unravel(flat: Any) -> Tree:
         if shape_of(flat) != (total,):
             raise errors.InputTypeError(
-                f"the tree has {total} entries, so its vector has shape ({total},), not "
-                f"{shape_of(flat)}."
+                f"the tree has {total} entries, so its vector must have shape ({total},), not "
+                f"{shape_of(flat)}, at {errors.user_location()}."
             )
         parts, start = [], 0
         for shape, dtype, size in zip(shapes, dtypes, sizes, strict=True):
             part = np.reshape(flat[start : start + size], shape)
-            if dtype.kind in "fc" or dtype_of(flat).kind not in "fc":
-                part = part.astype(dtype)
+            converts = dtype.kind in "fc" or dtype_of(flat).kind not in "fc"
+            part = part.astype(dtype) if converts else part.copy()
             parts.append(part[()])
             start += size
         return unflatten(treedef, parts)
 
     return vector, unravel
+
+
+_publish(__name__, [globals()[name] for name in __all__])

@@ -1,4 +1,4 @@
-"""The Cholesky factor of a matrix, entry by entry."""
+"""The Cholesky factor of a matrix, one element at a time."""
 
 import numpy as np
 

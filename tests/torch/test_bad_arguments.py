@@ -15,6 +15,12 @@ import functrans.torch as torch
 from functrans.errors import FunctransError
 
 
+@pytest.fixture(autouse=True)
+def in_a_temporary_folder(tmp_path, monkeypatch):
+    """A bad argument may be the name of a file."""
+    monkeypatch.chdir(tmp_path)
+
+
 class Silent:
     """An object that answers nothing."""
 
@@ -172,7 +178,7 @@ def test_what_is_no_tensor_is_refused_where_pytorch_refuses_it(path):
             lambda t: torch.linalg.qr(1.0),
             "qr(): argument 'A' (position 1) must be Tensor, not float",
         ),
-        (lambda t: torch.inverse(np.eye(2)), "not ndarray: pass torch.from_numpy(...) of it"),
+        (lambda t: torch.inverse(np.eye(2)), "not ndarray: convert it with torch.from_numpy(...)"),
         (
             lambda t: torch.matmul(1, t),
             "matmul() received an invalid combination of arguments - got (int, Tensor)",

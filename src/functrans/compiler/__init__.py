@@ -1,1 +1,1 @@
-"""What is done with graphs: make them smaller, write them as NumPy source, compile and store them."""
+"""Graphs at work: optimize them, write them as NumPy source, compile and store them."""

@@ -1,13 +1,14 @@
-"""Passes: small functions from graph to graph that keep what the graph means.
+"""Passes: small functions from graph to graph that preserve the meaning of the graph.
 
-Each says what it promises. The passes of level 1 give the same values bit for bit (a nan stays a
-nan, with whatever payload). Those of level 2 may change the sign of a zero, or the last digit.
-Derivatives are kept too: a function that is differentiated through its optimized graph has the
-derivatives, and the conventions at kinks, of the function as it was written.
+Each states its guarantee. The passes of level 1 give the same values bit for bit (a nan stays a nan, with
+any payload). Those of level 2 may change the last digit. Derivatives are preserved too: a function that is
+differentiated through its optimized graph has the derivatives, and the conventions at kinks, of the
+original function.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from types import BuiltinFunctionType
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, is_plain
+from functrans.core.frozen import by_identity, frozen
 from functrans.core.primitive import Collective, Elementwise
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.graph.graph import Equation, Graph, Variable
@@ -25,7 +27,7 @@ from functrans.ops.contraction import einsum, matmul
 from functrans.ops.indexing import index, update_in_place
 
 _MOST_ROUNDS = 50  # a graph needs about three
-FOLDED_BYTES = 1 << 16  # constants that are computed ahead take at most so much memory
+FOLDED_BYTES = 1 << 16  # the maximum size of constants that are computed ahead
 
 
 def optimize(graph: Graph, level: int = 2) -> Graph:
@@ -51,7 +53,7 @@ def optimize(graph: Graph, level: int = 2) -> Graph:
     return graph
 
 
-# What passes are made of.
+# Building blocks of passes.
 
 
 def rebuilt(
@@ -66,11 +68,13 @@ def rebuilt(
         graph.in_tree,
         graph.out_tree,
         graph.input_names,
+        graph.axes,
+        graph.arrays,
     )
 
 
 class Rewriter:
-    """A walk over the equations in which each may be replaced by a variable or by another equation."""
+    """A walk over the equations, which may replace each by a variable or by another equation."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -83,7 +87,7 @@ class Rewriter:
         self.origin: dict[Variable, Equation] = {}
 
     def run(self, rule: Rule) -> Graph:
-        """Apply a rule that gives the variable that stands for an equation's result, or None."""
+        """Apply a rule that returns a variable to replace an equation's result, or None."""
         replaced = self.replaced
         for equation in self.graph.equations:
             if not replaced.keys().isdisjoint(equation.inputs):
@@ -103,7 +107,7 @@ class Rewriter:
             self.origin[variable] = equation
 
     def emit(self, primitive: Any, *inputs: Variable, **params: Any) -> Variable:
-        """One more equation, and its result."""
+        """Add an equation, and return its result."""
         out = Variable(primitive.shape(tuple(v.spec for v in inputs), params))
         self.add(Equation(primitive, inputs, params, (out,)))
         return out
@@ -119,7 +123,7 @@ class Rewriter:
         return equation if equation is not None and equation.primitive is primitive else None
 
     def number(self, variable: Variable) -> Any:
-        """The scalar that a constant variable holds in every entry, or None."""
+        """The scalar that all elements of a constant are equal to, or None."""
         value = self.constants.get(variable)
         if value is None:
             return None
@@ -146,36 +150,14 @@ def _number(value: Any) -> Any:
 Rule = Callable[[Rewriter, Equation], Variable | None]
 
 
-def freeze(value: Any) -> Any:
-    """A parameter as something hashable, equal only for parameters that mean the same."""
-    if isinstance(value, dict):
-        return tuple((key, freeze(value[key])) for key in sorted(value))
-    if isinstance(value, (tuple, list)):
-        return type(value).__name__, tuple(map(freeze, value))
-    if isinstance(value, slice):
-        return "slice", freeze((value.start, value.stop, value.step))
-    if isinstance(value, np.ndarray):
-        return "array", value.shape, value.dtype, value.tobytes()
-    try:
-        hash(value)
-    except TypeError:
-        return "object", id(value)
-    return type(value), value
-
-
 # The passes.
-
-
-def dead_code(graph: Graph) -> Graph:
-    """Leave out what no output needs. Exact."""
-    return graph.pruned()
 
 
 _COMMUTATIVE = frozenset({ew.add, ew.multiply})
 
 
 def common_subexpressions(graph: Graph) -> Graph:
-    """Compute what is written twice once; a + b is b + a. Exact."""
+    """Compute common subexpressions once; a + b is b + a. Exact."""
     known: dict[Any, tuple[Variable, ...]] = {}
     same: dict[Variable, Variable] = {}
     constants: dict[Variable, Any] = {}
@@ -191,7 +173,7 @@ def common_subexpressions(graph: Graph) -> Graph:
         order = inputs
         if equation.primitive in _COMMUTATIVE:
             order = tuple(sorted(inputs, key=id))
-        key = (equation.primitive, order, freeze(equation.params))
+        key = (equation.primitive, order, frozen(equation.params, by_identity))
         if equation.primitive is update_in_place:
             key = (equation,)
         found = known.setdefault(key, equation.outputs)
@@ -207,16 +189,11 @@ def common_subexpressions(graph: Graph) -> Graph:
 def _constant_key(value: Any) -> Any:
     if isinstance(value, Tracer) or getattr(value, "nbytes", 0) > FOLDED_BYTES:
         return id(value)
-    array = np.asarray(value)
-    return spec_of(value), array.tobytes()
-
-
-def fold_constants(graph: Graph) -> Graph:
-    """Compute ahead what depends on constants only, if the result is small. Exact."""
-    return Rewriter(graph).run(_folded)
+    return frozen(value)
 
 
 def _folded(walk: Rewriter, equation: Equation) -> Variable | None:
+    """Compute ahead what depends only on constants, if the result is small. Exact."""
     if isinstance(equation.primitive, Collective) or not equation.inputs:
         return None
     values = [walk.constants.get(v) for v in equation.inputs]
@@ -224,7 +201,7 @@ def _folded(walk: Rewriter, equation: Equation) -> Variable | None:
     if any(value is None or isinstance(value, Tracer) for value in values):
         return None
     limit = FOLDED_BYTES
-    if equation.primitive in (matmul, einsum):  # worth the memory of another operand
+    if equation.primitive in (matmul, einsum):  # their cost justifies the memory of another operand
         limit = max(limit, *(np.asarray(value).nbytes for value in values))
     if spec.size * spec.dtype.itemsize > limit:
         return None
@@ -233,28 +210,26 @@ def _folded(walk: Rewriter, equation: Equation) -> Variable | None:
             value = equation.primitive.impl(*values, **equation.params)
     except Exception:  # it will fail again when the graph runs, where the user can see it
         return None
-    return walk.constant(value.copy() if isinstance(value, np.ndarray) else value)
-
-
-def fold_broadcasts(graph: Graph) -> Graph:
-    """Entry-by-entry operations broadcast by themselves. Exact.
-
-    An operand that was broadcast before is taken as it was, and one that holds the same number
-    everywhere becomes that number, where the result has the same shape and dtype without.
-    """
-    return Rewriter(graph).run(_unspread)
+    return walk.constant(value.copy() if is_plain(value, np.ndarray) else value)
 
 
 def _unspread(walk: Rewriter, equation: Equation) -> Variable | None:
+    """Remove broadcasts of operands, which elementwise operations do themselves. Exact.
+
+    A broadcast operand is replaced by the original, and one that holds the same number everywhere by that
+    number, if the result keeps its shape and dtype.
+    """
     if not isinstance(equation.primitive, Elementwise) or equation.params:
         return None
     inputs = list(equation.inputs)
     numbers = _takes_numbers(equation.primitive)
     for k, variable in enumerate(inputs):
+        if k and equation.primitive in (ew.power, ew.clip):
+            continue  # NumPy treats a Python number differently: x ** 0.5 is a square root
         for smaller in _smaller(walk, variable, numbers):
             specs = tuple(v.spec for v in (*inputs[:k], smaller, *inputs[k + 1 :]))
             if all(spec.weak or not spec.shape for spec in specs):
-                continue  # Python's and NumPy's arithmetic of scalars are not the same
+                continue  # Python's and NumPy's scalar arithmetic differ
             if equation.primitive.shape(specs, {}) == equation.outputs[0].spec:
                 inputs[k] = smaller
                 break
@@ -264,19 +239,16 @@ def _unspread(walk: Rewriter, equation: Equation) -> Variable | None:
 
 
 def _takes_numbers(primitive: Any) -> bool:
-    """Whether an operand may become a Python number; a rule of the user's may need arrays."""
+    """Whether an operand may become a Python number; a user's rule may need arrays."""
     impl = primitive.impl
-    return isinstance(impl, (np.ufunc, BuiltinFunctionType)) or primitive in (
-        structure.where,
-        ew.clip,
-    )
+    return isinstance(impl, (np.ufunc, BuiltinFunctionType)) or primitive is structure.where
 
 
 _PLAIN_KINDS = {"b": 1, "i": 8, "u": 8, "f": 8, "c": 16}
 
 
 def _smaller(walk: Rewriter, variable: Variable, numbers: bool) -> list[Variable]:
-    """What could stand for an operand, the smallest first; Python numbers only if they may."""
+    """Possible replacements of an operand, smallest first; Python numbers only if allowed."""
     found = []
     number = walk.number(variable)
     dtype = variable.spec.dtype
@@ -291,18 +263,16 @@ def _smaller(walk: Rewriter, variable: Variable, numbers: bool) -> list[Variable
     return found
 
 
-def simplify(graph: Graph) -> Graph:
+def _simpler(walk: Rewriter, equation: Equation) -> Variable | None:
     """Identities that hold for every number, -0.0, infinities and nan included. Exact.
 
     x * 1, x / 1, x ** 1, x - 0, x + -0.0, +x, -(-x) are x; x * -1 is -x; x + x is 2 * x;
-    a + (-b) is a - b; a * (-b) is -(a * b), and so for quotients; for integers x + 0 is x, too. Copies,
-    changes to the same dtype, real parts and conjugates of real numbers are what they are of. (x + 0.0 is
-    not x: it turns -0.0 into 0.0.)
+    a + (-b) is a - b; a * (-b) is -(a * b), and likewise for quotients; for integers x + 0 is x, too. Copies,
+    casts to the same dtype, and real parts and conjugates of real numbers are removed. (x + 0.0 is not x: it
+    turns -0.0 into 0.0. Nor is z * 1 for a complex z, which is z * (1 + 0j): it contains products with 0,
+    which turn an infinity into nan. And -b of an integer may overflow: in the dtype of b, the least integer
+    has no opposite, and unsigned integers wrap around.)
     """
-    return Rewriter(graph).run(_simpler)
-
-
-def _simpler(walk: Rewriter, equation: Equation) -> Variable | None:
     primitive, inputs = equation.primitive, equation.inputs
     x = inputs[0] if inputs else None
     if x is None:
@@ -330,10 +300,11 @@ def _simpler_arithmetic(
 ) -> Variable | None:
     a, b = walk.number(x), walk.number(y)
     fits = x.spec == spec
-    if primitive in (ew.multiply, ew.divide, ew.power) and fits and _is(b, 1):
+    real = spec.dtype.kind != "c"
+    if primitive in (ew.multiply, ew.divide, ew.power) and fits and real and _is(b, 1):
         return x
     if primitive is ew.multiply:
-        if _is(a, 1) and y.spec == spec:
+        if _is(a, 1) and y.spec == spec and real:
             return y
         if _is(b, -1) and fits and spec.dtype.kind in "if":
             return walk.emit(ew.negative, x)
@@ -342,7 +313,7 @@ def _simpler_arithmetic(
     if primitive in (ew.multiply, ew.divide) and spec.dtype.kind == "f":
         for operand in (x, y):
             negated = walk.made_by(operand, ew.negative)
-            # Outside, the sign may meet another one; it costs as much there if all have one shape.
+            # Moved outside, the sign may cancel another; it costs no more there if all shapes are equal.
             if negated is not None and operand.spec == spec and walk.uses[operand] < 2:
                 inner = negated.inputs[0]
                 pair = (inner, y) if operand is x else (x, inner)
@@ -354,18 +325,26 @@ def _simpler_arithmetic(
             return y
         if x is y and spec.dtype.kind in "iuf" and not spec.weak:
             return walk.emit(ew.multiply, walk.constant(2), x)
-        if spec.dtype.kind in "if":
-            for plus, minus in ((x, y), (y, x)):
-                negated = walk.made_by(minus, ew.negative)
-                if negated is not None:
-                    return walk.emit(ew.subtract, plus, negated.inputs[0])
+        for plus, minus in ((x, y), (y, x)):
+            opposite = _opposite(walk, minus, spec)
+            if opposite is not None:
+                return walk.emit(ew.subtract, plus, opposite)
     if primitive is ew.subtract:
         if fits and _is(b, 0) and not np.signbit(b):
             return x
-        negated = walk.made_by(y, ew.negative)
-        if negated is not None and spec.dtype.kind in "if":
-            return walk.emit(ew.add, x, negated.inputs[0])
+        opposite = _opposite(walk, y, spec)
+        if opposite is not None:
+            return walk.emit(ew.add, x, opposite)
     return None
+
+
+def _opposite(walk: Rewriter, variable: Variable, spec: ArraySpec) -> Variable | None:
+    """b, if a variable is -b and can be subtracted instead in a sum of this spec."""
+    negated = walk.made_by(variable, ew.negative)
+    if negated is None or spec.dtype.kind not in "if":
+        return None
+    dtype = variable.spec.dtype
+    return negated.inputs[0] if dtype.kind == "f" or dtype == spec.dtype else None
 
 
 def _is(number: Any, value: int) -> bool:
@@ -378,15 +357,12 @@ def _is(number: Any, value: int) -> bool:
 
 def _is_neutral(number: Any, spec: ArraySpec) -> bool:
     """Whether x + number is x for every x of this spec."""
-    return _is(number, 0) and (spec.dtype.kind in "iu" or bool(np.signbit(number)))
-
-
-def cancel_moves(graph: Graph) -> Graph:
-    """Reshapes, transposes and broadcasts that follow each other become one, or none. Exact."""
-    return Rewriter(graph).run(_fewer_moves)
+    kind = spec.dtype.kind
+    return _is(number, 0) and (kind in "iu" or (kind == "f" and bool(np.signbit(number))))
 
 
 def _fewer_moves(walk: Rewriter, equation: Equation) -> Variable | None:
+    """Merge consecutive reshapes, transposes and broadcasts into one, or none. Exact."""
     primitive, params = equation.primitive, equation.params
     spec = equation.outputs[0].spec
     if primitive is index and _keeps_all(equation):
@@ -412,7 +388,7 @@ def _fewer_moves(walk: Rewriter, equation: Equation) -> Variable | None:
 
 
 def _keeps_all(equation: Equation) -> bool:
-    """Whether an index names every entry in order: x[:, None], x[0] of one row."""
+    """Whether an index selects every element in order: x[:, None], or x[0] of one row."""
     template, size = equation.params["template"], equation.outputs[0].spec.size
     if len(equation.inputs) > 1 or size != equation.inputs[0].spec.size or not size:
         return False
@@ -422,12 +398,8 @@ def _keeps_all(equation: Equation) -> bool:
 _MOVES = frozenset({structure.reshape, structure.transpose, structure.broadcast_to})
 
 
-def small_powers(graph: Graph) -> Graph:
-    """x ** 2 and x ** 3 as products. The last digit may differ."""
-    return Rewriter(graph).run(_product)
-
-
 def _product(walk: Rewriter, equation: Equation) -> Variable | None:
+    """x ** 2 and x ** 3 as products. The last digit may differ."""
     if equation.primitive is ew.square:
         (x,) = equation.inputs
         return walk.emit(ew.multiply, x, x)
@@ -444,26 +416,12 @@ def _product(walk: Rewriter, equation: Equation) -> Variable | None:
     return None
 
 
-def add_no_zeros(graph: Graph) -> Graph:
-    """x + 0.0 as x. A result of -0.0 where 0.0 was is equal to it."""
-    return Rewriter(graph).run(_without_zero)
-
-
-def _without_zero(walk: Rewriter, equation: Equation) -> Variable | None:
-    if equation.primitive is not ew.add:
-        return None
-    x, y = equation.inputs
-    if _is(walk.number(y), 0):
-        return x
-    return y if _is(walk.number(x), 0) else None
-
-
-def merge_factors(graph: Graph) -> Graph:
-    """a * (b * x) as (a * b) * x for numbers a and b. The last digit may differ."""
-    return Rewriter(graph).run(_one_factor)
-
-
 def _one_factor(walk: Rewriter, equation: Equation) -> Variable | None:
+    """a * (b * x) as (a * b) * x for numbers a and b, both small or both large. The last digit may differ.
+
+    Both numbers have to be small or large: of a small and a large one, b * x may be infinite or zero where
+    the result is neither.
+    """
     if equation.primitive is not ew.multiply:
         return None
     for outer, inner in (equation.inputs, equation.inputs[::-1]):
@@ -474,18 +432,28 @@ def _one_factor(walk: Rewriter, equation: Equation) -> Variable | None:
         for factor, x in (product.inputs, product.inputs[::-1]):
             b = walk.number(factor)
             if b is not None and factor.spec.weak and x.spec == equation.outputs[0].spec:
-                merged = a * b
-                if x.spec.dtype.kind == "f" and np.isfinite(merged) and merged:
+                merged = _merged(a, b, x.spec.dtype)
+                if merged is not None:
                     return walk.emit(ew.multiply, walk.constant(merged), x)
     return None
 
 
-def order_products(graph: Graph) -> Graph:
-    """(A @ B) @ C as A @ (B @ C), or the reverse, where that is less work. The last digits may differ."""
-    return Rewriter(graph).run(_cheaper_order)
+def _merged(a: Any, b: Any, dtype: np.dtype[Any]) -> Any:
+    """a * b, if one product with it gives the same digits as two."""
+    if dtype.kind != "f" or isinstance(a, complex) or isinstance(b, complex):
+        return None
+    sizes, limits = (abs(a), abs(b)), np.finfo(dtype)
+    merged = a * b
+    same_way = max(sizes) <= 1 or min(sizes) >= 1
+    if not any(math.isfinite(s) and math.frexp(s)[0] == 0.5 for s in sizes):
+        return (
+            None  # sin(9 * x) is far from sin(3 * (3 * x)) for a large x, whose last digit counts
+        )
+    return merged if same_way and limits.tiny <= abs(merged) <= limits.max else None
 
 
 def _cheaper_order(walk: Rewriter, equation: Equation) -> Variable | None:
+    """(A @ B) @ C as A @ (B @ C), or the reverse, where that is less work. The last digits may differ."""
     if equation.primitive is not matmul:
         return None
     x, y = equation.inputs
@@ -502,7 +470,7 @@ def _cheaper_order(walk: Rewriter, equation: Equation) -> Variable | None:
 
 
 def _work_left_minus_right(a: Variable, b: Variable, c: Variable) -> int:
-    """What (a b) c costs more than a (b c) in multiplications; 0 if these are not matrices."""
+    """How many more multiplications (a b) c takes than a (b c); 0 if these are not matrices."""
     if b.spec.ndim != 2 or a.spec.ndim not in (1, 2) or c.spec.ndim not in (1, 2):
         return 0
     p = a.spec.shape[0] if a.spec.ndim == 2 else 1
@@ -518,7 +486,6 @@ RULES: list[tuple[int, Rule]] = [
     (1, _simpler),
     (1, _fewer_moves),
     (2, _product),
-    (2, _without_zero),
     (2, _one_factor),
     (2, _cheaper_order),
 ]

@@ -1,55 +1,68 @@
 """Graphs as files: JSON for structure and npz for constants, in one zip archive.
 
-Opening a file runs nothing that the file says: it holds names of primitives, numbers and arrays
-without pickles, all of which are checked.
+Reading a file runs no code from it: a file holds names of primitives, numbers and arrays without pickles, all
+of which are checked. The time and memory to read it are bounded by its size.
 """
 
 from __future__ import annotations
 
-import inspect
 import io
 import json
 import os
 import zipfile
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from functrans.compiler.vocabulary import primitive_called, word_of
-from functrans.core import errors, tree
-from functrans.core.dispatch import Tracer
-from functrans.core.primitive import Elementwise, Primitive
+from functrans.control import branching as _branching
+from functrans.control import loops as _loops
+from functrans.control import scanning as _scanning
+from functrans.control.procedures import Procedure
+from functrans.core import archives, errors, tree
+from functrans.core.dispatch import Tracer, is_plain
+from functrans.core.primitive import (
+    HigherOrder,
+    Primitive,
+    is_registered,
+    primitive_called,
+)
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
+from functrans.ops import fourier as _fourier
+from functrans.ops import normal as _normal
+from functrans.ops import rejection as _rejection
+from functrans.ops import special as _special
 from functrans.ops.indexing import ARRAY
-from functrans.transforms.procedures import Procedure
+from functrans.transforms import spectral_functions as _spectral
+
+# The modules, imported late, whose primitives a file may name.
+_WORDS = (_branching, _fourier, _loops, _normal, _rejection, _scanning, _special, _spectral)
 
 FORMAT = "functrans graph"
-VERSION = 2
+VERSION = 3
 _STRUCTURE, _CONSTANTS = "graph.json", "constants.npz"
-_MOST_JSON = 1 << 28
 _PROCEDURE = "procedure"
 
 
 def save_graph(graph: Graph, path: str | os.PathLike[str] | io.IOBase) -> None:
     """Write a graph to a file, or to anything that has `write`."""
-    document, arrays = describe(graph)
+    document, arrays = describe_graph(graph)
     document["in_tree"] = _tree_out(graph.in_tree)
     document["out_tree"] = _tree_out(graph.out_tree)
     held = io.BytesIO()
     np.savez(held, **arrays)
     target: Any = path
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_STRUCTURE, json.dumps(document, indent=1))
-        archive.writestr(_CONSTANTS, held.getvalue(), zipfile.ZIP_STORED)
+    with zipfile.ZipFile(target, "w") as archive:
+        text = json.dumps(document, separators=(",", ":"))
+        archives.add_member(archive, _STRUCTURE, text.encode())
+        archive.writestr(_CONSTANTS, held.getvalue())
 
 
 def load_graph(path: str | os.PathLike[str] | io.IOBase) -> Graph:
     """Read a graph that `graph.save(path)` wrote.
 
-    The file is not trusted: nothing in it is run, and one that is damaged, or was made to deceive,
-    raises `GraphError`.
+    The file is not trusted: no code in it is run, and a damaged or malicious file raises `GraphError`. The
+    time and memory to read it are bounded by its size; running the graph is not bounded.
 
     Examples
     --------
@@ -71,77 +84,47 @@ def load_graph(path: str | os.PathLike[str] | io.IOBase) -> Graph:
         raise
     except _NewerVersion:
         raise
-    except (Exception, RecursionError) as error:
+    except Exception as error:
         raise errors.GraphError(
-            f"{where} is not a graph that functrans can read: {type(error).__name__}: {error}. It "
-            "may be damaged, or not written by graph.save."
+            f"{where} is not a graph that functrans can read: {archives.reason(error)}. It may be "
+            "damaged, or not written by graph.save."
         ) from error
     return graph
 
 
 class _NewerVersion(errors.GraphError):
-    """A file of a version that is not known here."""
+    """A file of an unknown version."""
 
 
 def _read(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    with zipfile.ZipFile(path) as archive:
-        if archive.getinfo(_STRUCTURE).file_size > _MOST_JSON:
-            raise ValueError("the description is too large")
-        document = json.loads(archive.read(_STRUCTURE))
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise ValueError("it does not say that it is a graph")
-        if document.get("version") != VERSION:
-            raise _NewerVersion(
-                f"the graph was stored in version {document.get('version')!r} of the format, and this "
-                f"functrans reads version {VERSION}. Use the functrans that wrote it, or a newer one."
-            )
-        # The sizes that the description promises bound what is unpacked.
-        promised = sum(_size(entry["spec"]) + 1024 for entry in _all_constants(document))
-        if archive.getinfo(_CONSTANTS).file_size > promised + 65536:
-            raise ValueError("the constants are larger than described")
-        held = io.BytesIO(archive.read(_CONSTANTS))
+    parts = dict(archives.members(path, deflated=(_STRUCTURE,)))
+    document = archives.json_in(parts.pop(_STRUCTURE))
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError("it is not marked as a graph")
+    version = document.get("version")
+    if version != VERSION:
+        raise _NewerVersion(
+            f"the graph was stored in version {archives.shortened(repr(version))} of the format, and "
+            f"this functrans reads version {VERSION}. Use the functrans that wrote it, or a newer one."
+        )
+    held = io.BytesIO(parts.pop(_CONSTANTS))
+    if parts:
+        raise ValueError("it has members that no graph has")
     arrays = {}
-    with zipfile.ZipFile(held) as inner:
-        if sum(info.file_size for info in inner.infolist()) > promised + 65536:
-            raise ValueError("the constants are larger than described")
-    with np.load(held, allow_pickle=False) as loaded:
-        for name in loaded.files:
-            arrays[name] = loaded[name]
+    for name, content in archives.members(held):
+        arrays[name.removesuffix(".npy")] = archives.array_in(content)
     return document, arrays
-
-
-def _all_constants(document: dict[str, Any]) -> list[Any]:
-    """The constants of a graph and of those in its parameters."""
-    found = list(document["constants"])
-
-    def search(value: Any) -> None:
-        if isinstance(value, list):
-            if value[:1] == [_PROCEDURE]:
-                found.extend(_all_constants(value[1]))
-            else:
-                for each in value:
-                    search(each)
-
-    for entry in document["equations"]:
-        for value in entry["params"].values():
-            search(value)
-    return found
-
-
-def _size(spec: Any) -> int:
-    found = _spec_in(spec)
-    return found.size * found.dtype.itemsize
 
 
 # A graph, without its containers, as JSON and arrays.
 
 
-def describe(
+def describe_graph(
     graph: Graph, arrays: dict[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The graph as JSON and arrays; the structures of arguments and results are left out.
+    """The graph as JSON and arrays, without the structures of arguments and results.
 
-    The arrays of graphs in its parameters are put with its own.
+    The arrays of nested graphs, in parameters, are stored with them.
     """
     arrays = {} if arrays is None else arrays
     numbers: dict[Variable, int] = {}
@@ -166,20 +149,25 @@ def describe(
                 "variable": number(variable),
                 "name": name,
                 "spec": _spec_out(variable.spec),
-                "array": isinstance(value, np.ndarray),
+                "array": is_plain(value, np.ndarray),
             }
         )
     equations = []
     for equation in graph.equations:
-        word = word_of(equation.primitive)
-        if word is None:
+        primitive = equation.primitive
+        if not _is_storable(primitive):
+            if isinstance(primitive, HigherOrder):
+                raise errors.GraphError(
+                    f"the operation {primitive.name} holds Python functions, so a graph that uses it "
+                    "cannot be stored."
+                )
             raise errors.GraphError(
-                f"the operation {equation.primitive.name} is not one of functrans' own, so a graph "
-                "that uses it cannot be stored."
+                f"the operation {primitive.name} is not part of functrans, so a graph that uses it cannot be "
+                "stored."
             )
         equations.append(
             {
-                "primitive": word,
+                "primitive": primitive.name,
                 "inputs": [number(v) for v in equation.inputs],
                 "params": {
                     key: _value_out(value, arrays) for key, value in equation.params.items()
@@ -197,20 +185,27 @@ def describe(
         "constants": constants,
         "equations": equations,
         "outputs": [number(v) for v in graph.outputs],
+        "arrays": None if graph.arrays is None else sorted(graph.arrays),
+        "axes": [[_value_out(name, arrays), lanes] for name, lanes in graph.axes.items()],
     }
     return document, arrays
 
 
 def restore(document: dict[str, Any], arrays: dict[str, Any]) -> Graph:
-    """The graph that `describe` described."""
-    variables: dict[int, Variable] = {}
+    """The graph that `describe_graph` described."""
+    variables: list[Variable] = []
 
     def define(entry: dict[str, Any]) -> Variable:
-        variable = Variable(_spec_in(entry["spec"]))
         number = entry["variable"]
-        if type(number) is not int or variables.setdefault(number, variable) is not variable:
-            raise ValueError("a variable is defined twice")
-        return variable
+        if type(number) is not int or number != len(variables):
+            raise ValueError("the variables are not numbered in the order of their definitions")
+        variables.append(Variable(_spec_in(entry["spec"])))
+        return variables[-1]
+
+    def defined(number: Any) -> Variable:
+        if type(number) is not int or not 0 <= number < len(variables):
+            raise ValueError("a variable is used before it is defined")
+        return variables[number]
 
     inputs = [define(entry) for entry in document["inputs"]]
     constants = {}
@@ -221,29 +216,38 @@ def restore(document: dict[str, Any], arrays: dict[str, Any]) -> Graph:
     equations = []
     for entry in document["equations"]:
         primitive = primitive_called(entry["primitive"])
-        if primitive is None:
+        if primitive is None or not _is_storable(primitive):
             raise ValueError(f"there is no operation {entry['primitive']!r}")
-        given = tuple(variables[number] for number in entry["inputs"])
+        given = tuple(map(defined, entry["inputs"]))
         params = {str(key): _value_in(value, arrays) for key, value in entry["params"].items()}
-        _check_call(primitive, given, params)
         results = tuple(define(each) for each in entry["outputs"])
         equations.append(Equation(primitive, given, params, results))
-    outputs = [variables[number] for number in document["outputs"]]
+    outputs = list(map(defined, document["outputs"]))
     names = document["input_names"]
     if names is not None and (
-        len(names) != len(inputs) or not all(isinstance(name, str) for name in names)
+        type(names) is not list
+        or len(names) != len(inputs)
+        or not all(isinstance(name, str) for name in names)
     ):
-        raise ValueError("the names do not fit the inputs")
-    return Graph(inputs, constants, equations, outputs, input_names=names)
+        raise ValueError("the names do not match the inputs")
+    axes = archives.mapping((_key_in(name), lanes) for name, lanes in document.get("axes", ()))
+    if not all(type(lanes) is int for lanes in axes.values()):
+        raise ValueError("the number of lanes of an axis is not an integer")
+    without_axes = document.get("arrays")
+    if without_axes is not None:
+        without_axes = frozenset(without_axes)
+        if not without_axes.issubset(range(len(outputs))):
+            raise ValueError("the number of outputs is wrong")
+    return Graph(
+        inputs, constants, equations, outputs, input_names=names, axes=axes, arrays=without_axes
+    )
 
 
-def _check_call(primitive: Primitive, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-    """Raise TypeError for arguments or parameters that the primitive does not take."""
-    if isinstance(primitive, Elementwise) and params:
-        raise TypeError(f"{primitive.name} takes no parameters")
-    impl: Any = primitive.impl
-    if isinstance(impl, FunctionType):
-        inspect.signature(impl).bind(*inputs, **params)
+def _is_storable(primitive: Primitive) -> bool:
+    """Whether its name identifies a primitive, and its parameters can be stored."""
+    return is_registered(primitive) and (
+        not isinstance(primitive, HigherOrder) or primitive.holds_graphs
+    )
 
 
 def _constant(array: Any, spec: ArraySpec) -> Any:
@@ -258,16 +262,11 @@ def _spec_out(spec: ArraySpec) -> list[Any]:
 
 def _spec_in(entry: Any) -> ArraySpec:
     shape, name, weak = entry
-    if not all(type(n) is int and 0 <= n < 1 << 62 for n in shape) or type(weak) is not bool:
-        raise ValueError(f"{entry!r} is no shape and dtype")
-    return ArraySpec(tuple(shape), _dtype_in(name), weak)
-
-
-def _dtype_in(name: Any) -> np.dtype[Any]:
-    dtype = np.dtype(str(name))
-    if dtype.kind not in "biufc":
-        raise ValueError(f"{name!r} is no dtype of numbers")
-    return dtype
+    dtype = archives.dtype_called(name)
+    lengths = archives.lengths_of(shape, dtype.itemsize)
+    if type(weak) is not bool:
+        raise TypeError("the flag for Python numbers is not True or False")
+    return ArraySpec(lengths, dtype, weak)
 
 
 # Parameters: numbers, strings and None as they are, everything else as [kind, ...].
@@ -280,7 +279,7 @@ def _value_out(value: Any, arrays: dict[str, Any]) -> Any:
         return ["float", value.hex()]
     if type(value) is complex:
         return ["complex", value.real.hex(), value.imag.hex()]
-    if isinstance(value, np.generic):
+    if is_plain(value, np.generic):
         return ["scalar", value.dtype.str, _value_out(value.item(), arrays)]
     if isinstance(value, (tuple, list)):
         return [type(value).__name__, *(_value_out(each, arrays) for each in value)]
@@ -291,7 +290,7 @@ def _value_out(value: Any, arrays: dict[str, Any]) -> Any:
         ]
     if isinstance(value, np.dtype):
         return ["dtype", value.str]
-    if isinstance(value, np.ndarray):
+    if is_plain(value, np.ndarray):
         return [
             "array",
             value.dtype.str,
@@ -303,7 +302,7 @@ def _value_out(value: Any, arrays: dict[str, Any]) -> Any:
     if value is ARRAY:
         return ["place"]
     if isinstance(value, Procedure):
-        return [_PROCEDURE, describe(value.graph, arrays)[0]]
+        return [_PROCEDURE, describe_graph(value.graph, arrays)[0]]
     raise errors.GraphError(f"a parameter of type {type(value).__name__} cannot be stored.")
 
 
@@ -316,7 +315,7 @@ def _value_in(value: Any, arrays: dict[str, Any]) -> Any:
     if kind == "complex":
         return complex(float.fromhex(rest[0]), float.fromhex(rest[1]))
     if kind == "scalar":
-        return _dtype_in(rest[0]).type(_value_in(rest[1], arrays))
+        return archives.dtype_called(rest[0]).type(_value_in(rest[1], arrays))
     if kind == "tuple":
         return tuple(_value_in(each, arrays) for each in rest)
     if kind == "list":
@@ -325,9 +324,11 @@ def _value_in(value: Any, arrays: dict[str, Any]) -> Any:
         start, stop, step = (_value_in(each, arrays) for each in rest)
         return slice(start, stop, step)
     if kind == "dtype":
-        return _dtype_in(rest[0])
+        return archives.dtype_called(rest[0])
     if kind == "array":
-        return np.array(_value_in(rest[2], arrays), _dtype_in(rest[0])).reshape(rest[1])
+        dtype, shape, entries = rest
+        values = np.array(_value_in(entries, arrays), archives.dtype_called(dtype))
+        return values.reshape(archives.lengths_of(shape))
     if kind == "ellipsis":
         return Ellipsis
     if kind == "place":
@@ -336,10 +337,17 @@ def _value_in(value: Any, arrays: dict[str, Any]) -> Any:
         graph = restore(rest[0], arrays)
         graph.check()
         return Procedure(graph)
-    raise ValueError(f"there is no kind of parameter {kind!r}")
+    raise ValueError(f"unknown kind of parameter {kind!r}")
 
 
-# Containers: Python's own.
+def _key_in(value: Any) -> Any:
+    """A key of a dictionary, or the name of an axis."""
+    if type(value) is list and value[:1] == [_PROCEDURE]:
+        raise ValueError("a name must not be a graph")
+    return _value_in(value, {})
+
+
+# Built-in containers.
 
 
 def _tree_out(structure: Any) -> Any:
@@ -371,7 +379,7 @@ def _tree_in(entry: Any, leaves: int) -> Any:
         return None
     structure = tree.structure(_node_in(entry))
     if structure.num_leaves != leaves:
-        raise ValueError("the containers do not fit the arrays")
+        raise ValueError("the containers do not match the arrays")
     return structure
 
 
@@ -386,7 +394,7 @@ def _node_in(entry: Any) -> Any:
     if kind == "list":
         return list(map(_node_in, rest))
     if kind == "dict":
-        return {_value_in(key, {}): _node_in(child) for key, child in rest}
+        return archives.mapping((_key_in(key), _node_in(child)) for key, child in rest)
     raise ValueError(f"there is no container {kind!r}")
 
 
@@ -394,8 +402,8 @@ def _node_in(entry: Any) -> Any:
 
 
 def reduce_graph(graph: Graph) -> Any:
-    """How a graph is pickled: as it is stored, with the structures that pickle can hold."""
-    document, arrays = describe(graph)
+    """How a graph is pickled: like a stored graph, with any structures that pickle supports."""
+    document, arrays = describe_graph(graph)
     return _from_pickle, (document, arrays, graph.in_tree, graph.out_tree)
 
 

@@ -1,6 +1,6 @@
-"""Functions inside graphs: those that are only called become part of the graph around them.
+"""Functions inside graphs: those that are simply called are inlined into the graph around them.
 
-Others, such as the body of a loop, are compiled like it.
+Others, such as the body of a loop, are compiled like that graph.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from functrans.compiler.passes import optimize, rebuilt
+from functrans.control.calling import call
+from functrans.control.procedures import Procedure
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import HigherOrder
+from functrans.custom.checkpointing import kept_call
+from functrans.custom.custom_primitive import custom
 from functrans.graph.graph import Equation, Graph, Variable
-from functrans.transforms.calling import call
-from functrans.transforms.checkpointing import kept_call
-from functrans.transforms.custom import custom
-from functrans.transforms.procedures import Procedure
 
 Compiler = Callable[[Graph], Callable[..., Any]]  # from a graph to a function of flat values
 
@@ -25,7 +25,7 @@ _PLAIN = frozenset({np.ndarray, np.float64, np.float32, np.int64, np.bool_, floa
 
 
 class Subroutine(Procedure):
-    """A procedure that runs as compiled code, which is made when it is first called."""
+    """A procedure that runs as compiled code, compiled on its first call."""
 
     def __init__(self, graph: Graph, compiler: Compiler) -> None:
         super().__init__(graph)
@@ -34,8 +34,10 @@ class Subroutine(Procedure):
 
     def __call__(self, *leaves: Any) -> list[Any]:
         if self.function is None:
-            self.function = self.compiler(optimize(self.graph))
-        # A loop has dozens of leaves, and asks for each of its steps: a set of types is asked at once.
+            graph = optimize(self.graph)
+            graph.arrays = None  # numbers or arrays: only other steps see them
+            self.function = self.compiler(graph)
+        # A loop may have dozens of leaves in each step, so their types are checked all at once.
         plain = _PLAIN.issuperset(map(type, leaves))
         if not plain and any(isinstance(leaf, Tracer) for leaf in leaves):
             return super().__call__(*leaves)
@@ -43,10 +45,10 @@ class Subroutine(Procedure):
 
 
 def inlined(graph: Graph) -> Graph:
-    """The graph with the equations of the functions that it calls: of custom rules, and of checkpoints.
+    """The graph with the functions that it calls inlined: custom rules, and checkpoints.
 
-    It is for running, and no longer for derivatives. No pass comes after it: one that computes once what
-    is written twice would undo what checkpoints are for.
+    It is for running only, not for derivatives. No pass runs after it: common subexpression elimination
+    would undo checkpoints.
     """
     if not any(_called(equation) for equation in graph.equations):
         return graph
@@ -74,7 +76,7 @@ def inlined(graph: Graph) -> Graph:
 
 
 def _called(equation: Equation) -> Procedure | None:
-    """The function that an equation does nothing but call."""
+    """The function of an equation that only calls it."""
     function = None
     if equation.primitive in (call, kept_call):
         function = equation.params["function"]

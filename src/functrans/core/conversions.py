@@ -1,99 +1,223 @@
-"""What to say when NumPy or Python asks a tracer for a plain value, which would lose its derivative."""
+"""Conversions of tracers to plain values: which are allowed, and the errors for the others.
+
+A plain value has no derivative. Only an explicit conversion in the user's code may cut a derivative off,
+with a warning: float(x), int(x), x.item() and x.tolist(). Everything else (math.sin(x), a C function, a
+library that calls float) is an error, which names the user's line and one remedy.
+"""
 
 from __future__ import annotations
 
-import dis
+import builtins
+import cmath
+import importlib
+import inspect
+import math
+import sys
 import warnings
+from types import BuiltinFunctionType, FrameType
 from typing import Any
 
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import Tracer
+from functrans.core.calls import called_at, is_formatting, module_of, operation_at
+from functrans.core.dispatch import carries_derivative, concrete
+from functrans.core.explaining import STATISTICS
 
-_STORES = (dis.opmap["STORE_SUBSCR"], dis.opmap["STORE_ATTR"])  # array[i] = x, array.real = x
-_CALLS = [code for name, code in dis.opmap.items() if name.startswith(("CALL", "PRECALL"))]
+_STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR"})  # array[i] = x, array.real = x
 _STORING = frozenset({"fill", "put", "__setitem__", "setitem", "fill_diagonal"})  # by a call
+# Functions whose results have no derivative: they may read the value.
+_PREDICATES = tuple(
+    getattr(module, name)
+    for module in (math, cmath)
+    for name in ("isnan", "isinf", "isfinite", "isclose")
+)
+# Functions of math that have another name elsewhere.
+_ELSEWHERE = {
+    "fsum": "np.sum",
+    "dist": "np.linalg.norm(np.subtract(p, q))",
+    "erf": "scipy.special.erf",
+    "erfc": "scipy.special.erfc",
+    "gamma": "scipy.special.gamma",
+    "lgamma": "scipy.special.gammaln",
+    "sumprod": "np.dot",
+    "phase": "np.angle",
+}
+_ROOT_FINDERS = frozenset(
+    {"bisect", "brenth", "brentq", "fsolve", "newton", "ridder", "root", "root_scalar", "toms748"}
+)
+# What NumPy joins or spans between brackets.
+_SUBSCRIPTED = {type(getattr(np, name)): name for name in ("r_", "c_", "mgrid", "ogrid")}
+# Modules whose functions have counterparts for traced values, and the modules of those.
+COUNTERPARTS: dict[str, str] = {}
 
 
-def refuse_assignment() -> None:
-    """NumPy's `array[i] = tracer` asks for float(tracer): refuse, since it drops the derivative."""
+def refuse_assignment(tracer: Any) -> None:
+    """NumPy's `array[i] = tracer` calls float(tracer): refuse, since it drops the derivative."""
+    if tracer.interpreter.closed:
+        tracer.interpreter.escaped()
     frame = errors.user_frame()
     if frame is None or frame.f_lasti < 0:
         return
-    instruction = frame.f_code.co_code[frame.f_lasti]
-    if instruction in _STORES or (
-        instruction in _CALLS
-        and not _STORING.isdisjoint(frame.f_code.co_names)
-        and _called_name(frame) in _STORING
-    ):
+    if operation_at(frame) in _STORES or called_at(frame)[0] in _STORING:
         raise errors.AssignmentError(
             f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
-            "The plain array cannot hold the derivative. Make the array with "
-            "np.zeros_like(x, shape=...) or np.zeros(shape, like=x) of a traced x, or "
-            "functrans.numpy.zeros(shape), which may be assigned traced values; or collect the values "
-            "in a list and call np.stack(list) or functrans.numpy.array(list)."
+            "The plain array cannot hold the derivative. Create the array inside the function with "
+            "functrans.numpy, as in functrans.numpy.zeros(shape), which accepts traced values."
         )
 
 
-def warn_of_lost_derivative(tracer: Tracer, conversion: str) -> None:
-    value: Any = tracer
-    while isinstance(value, Tracer):
-        if value.interpreter.differentiates and value.dtype.kind in "fc":  # type: ignore[attr-defined]
-            warnings.warn(
-                f"{conversion} of a value that is being differentiated gives a plain number, at "
-                f"{errors.user_location()}: no derivative flows through it. Use NumPy's functions "
-                "(np.sin, not math.sin), or functrans.stop_gradient(x) to say that it is meant.",
-                errors.DerivativeWarning,
-                stacklevel=3,
-            )
-            return
-        value = getattr(value, "value", None)
+def plain_number(tracer: Any, conversion: type) -> Any:
+    """The value for Python's float(x), int(x) or complex(x), if it may be read without its derivative."""
+    refuse_assignment(tracer)
+    if is_differentiated(tracer):
+        frame = sys._getframe(2)
+        _, function = called_at(frame)
+        if function is conversion and function is not complex and frame is errors.user_frame():
+            warn_of_lost_derivative(f"{conversion.__name__}()", depth=3)
+        elif function not in _PREDICATES and not is_formatting(frame):
+            raise conversion_error(tracer)
+    return concrete(tracer)
 
 
-def conversion_error() -> errors.ArrayConversionError:
-    """The error for np.asarray(tracer), and for those who call it without our knowing."""
-    where = errors.user_location()
-    frame = errors.user_frame()
-    # Functions in C have no frame: the user's stands at their call.
-    name = None if frame is None else _called_name(frame)
-    if name is not None and hasattr(np.random.Generator, name) and not hasattr(np, name):
-        return errors.ArrayConversionError(
-            f"NumPy's random {name} cannot take a traced parameter, at {where}. Draw standard "
-            "numbers and transform them, loc + scale * rng.normal(size=...), or use "
-            "functrans.random, whose functions have derivatives by their parameters."
-        )
-    scalar = None if name is None else getattr(np, name, None)
-    if isinstance(scalar, type) and issubclass(scalar, np.generic):
-        return errors.ArrayConversionError(
-            f"np.{name}(x) makes a plain array, which a traced value cannot become, at {where}. Write "
-            f"x.astype(np.{name})."
-        )
-    return errors.ArrayConversionError(
-        f"a traced value cannot become a plain array, at {where}. np.array and np.asarray would cut "
-        "it off from its derivative. To build an array from traced values use "
-        "functrans.numpy.array([...]) or np.stack([...]); to fill one, np.zeros_like(x); to index a "
-        "plain array with a traced one, functrans.numpy.take(array, x); for array.dot(x), "
-        "array @ x; for functions of SciPy, see functrans.scipy; to look at the value, "
-        "functrans.stop_gradient(x)."
+def plain_value(tracer: Any, method: str) -> Any:
+    """The same for x.item(), x.tolist() and other methods that give plain values."""
+    if tracer.interpreter.closed:
+        tracer.interpreter.escaped()
+    if is_differentiated(tracer) and method != "is_integer":  # an answer, like math.isnan(x)
+        if sys._getframe(2) is not errors.user_frame():
+            raise conversion_error(tracer)
+        warn_of_lost_derivative(f".{method}()", depth=3)
+    return concrete(tracer)
+
+
+def is_differentiated(tracer: Any) -> bool:
+    """Whether a tracer has a derivative to lose."""
+    return tracer.dtype.kind in "fc" and carries_derivative(tracer)
+
+
+def warn_of_lost_derivative(conversion: str, depth: int) -> None:
+    warnings.warn(
+        f"{conversion} of a value that is being differentiated gives a plain number, at "
+        f"{errors.user_location()}: no derivative flows through it. Use the value itself, or "
+        "functrans.stop_gradient(x) if you mean a constant.",
+        errors.DerivativeWarning,
+        stacklevel=depth + 1,
     )
 
 
-def _called_name(frame: Any) -> str | None:
-    """The last name in the call at which a frame stands: `f` in a.f(x); None if it is no call."""
-    import ast
-    import linecache
+def conversion_error(tracer: Any) -> errors.FunctransError:
+    """The error for a traced value that would become a plain one, depending on what the user's line calls."""
+    where = errors.user_location()
+    frame = errors.user_frame()
+    name, function = called_at(frame)
+    given = inspect.unwrap(tracer.interpreter.function)
+    if function is None and isinstance(given, BuiltinFunctionType):
+        name, function = given.__name__, given  # grad(math.sin)(x)
+    happened, remedy = _explanation(name, function, frame)
+    return errors.ArrayConversionError(f"{happened}, at {where}. {remedy}")
 
-    first, last, start, stop = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    if first is None or last is None or start is None or stop is None:
-        return None
-    source = linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]
-    lines = [line.encode() for line in source]
-    try:
-        lines[-1] = lines[-1][:stop]
-        lines[0] = lines[0][start:]
-        call: Any = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
-    except (IndexError, SyntaxError):
-        return None
-    function = getattr(call, "func", None)
-    return getattr(function, "attr", getattr(function, "id", None))
+
+def _explanation(name: str | None, function: Any, frame: FrameType | None) -> tuple[str, str]:
+    """What happened, and the one thing to do instead."""
+    inside = _numpy_object_at_work(frame)
+    if isinstance(inside, np.vectorize):
+        return "np.vectorize computes with plain numbers", "Use functrans.numpy.vectorize."
+    if name is None:
+        if type(inside) in _SUBSCRIPTED:
+            shortcut = _SUBSCRIPTED[type(inside)]
+            return (
+                f"np.{shortcut}[...] would make a plain array of traced values, without derivatives",
+                f"Write functrans.numpy.{shortcut}[...], which takes traced values.",
+            )
+        if frame is not None and operation_at(frame) in ("BINARY_SUBSCR", "BINARY_SLICE"):
+            return (
+                "a plain array cannot be indexed by a traced value",
+                "Write functrans.numpy.take(array, i).",
+            )
+        library = None if frame is None else errors.called_library(sys._getframe(1), frame)
+        if library is not None:
+            return f"{library} computes with plain numbers, without derivatives", _OWN_RULE
+        return (
+            "a traced value cannot become a plain one, which has no derivative",
+            "To read the value without its derivative, use functrans.stop_gradient(x).",
+        )
+    module = module_of(function) if function is not None else ""
+    package = module.split(".")[0]
+    owner = getattr(function, "__self__", None)
+    if module in ("math", "cmath"):
+        instead = f"np.{name}" if hasattr(np, name) else _ELSEWHERE.get(name)
+        return (
+            f"{module}.{name} gives a plain number, without a derivative",
+            f"Write {instead} instead." if instead else _OWN_RULE,
+        )
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return (
+            f"np.{name}(x) turns a traced value into a plain number",
+            f"Write x.astype(np.{name}).",
+        )
+    if function is builtins.complex:
+        return "complex(x) gives a plain number, without a derivative", "Write x + 0j."
+    if _draws(name, function, owner) or module in ("random", "numpy.random"):
+        return (
+            f"the random {name} cannot take a traced parameter",
+            "Draw standard numbers and transform them, loc + scale * rng.normal(size=...), or use "
+            "functrans.random, whose functions have derivatives with respect to their parameters.",
+        )
+    if isinstance(owner, np.ndarray) or (function is None and hasattr(np.ndarray, name)):
+        instead = "array @ x" if name == "dot" else f"np.{name}(array, x)"
+        return f"the method {name} of a plain array cannot take a traced value", f"Write {instead}."
+    if package == "numpy":
+        return (
+            f"{module}.{name} would make a plain array of traced values, without derivatives",
+            f"Write functrans.{module}.{name}, which accepts traced values, even in lists.",
+        )
+    if module == "statistics" and name in STATISTICS:
+        return (
+            f"{module}.{name} computes with plain numbers, without derivatives",
+            f"Write {STATISTICS[name]}.",
+        )
+    if package == "scipy":
+        return (
+            f"{module}.{name} computes with plain numbers, without derivatives",
+            _instead_of_scipy(module, name),
+        )
+    called = f"{module}.{name}" if module not in ("", "builtins", "__main__") else name
+    return f"{called} asks for a plain value, which has no derivative", _OWN_RULE
+
+
+def _numpy_object_at_work(user: FrameType | None) -> Any:
+    """The object of NumPy's whose method the user's line runs, as np.c_[x] and np.vectorize(f)(x) do."""
+    found = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame is not user:
+        if frame.f_code.co_name in ("__getitem__", "__call__"):
+            found = frame.f_locals.get("self", found)
+        frame = frame.f_back
+    return found
+
+
+def _draws(name: str, function: Any, owner: Any) -> bool:
+    """Whether a function is a method of a random generator."""
+    import random
+
+    if isinstance(owner, (np.random.Generator, np.random.RandomState, random.Random)):
+        return True
+    return function is None and hasattr(np.random.Generator, name) and not hasattr(np, name)
+
+
+def _instead_of_scipy(module: str, name: str) -> str:
+    """What to use instead of a SciPy function."""
+    if module in COUNTERPARTS and hasattr(importlib.import_module(COUNTERPARTS[module]), name):
+        return f"Use functrans.{module}.{name}."
+    if module == "scipy.linalg" and hasattr(np.linalg, name):
+        return f"Use np.linalg.{name}."
+    if module == "scipy.optimize" and name in _ROOT_FINDERS:
+        return "Pass the solver to functrans.custom_root, which differentiates the root it finds."
+    return _OWN_RULE
+
+
+_OWN_RULE = (
+    "Wrap the call in a function with a custom derivative (functrans.custom_jvp around "
+    "functrans.pure_callback)."
+)

@@ -1,19 +1,21 @@
-"""Levels: who handles this call?
+"""Levels: which interpreter handles a call.
 
-Every running transform is an `Interpreter` with a level, higher than the one around it. The
-tracers it makes carry it. A call goes to the interpreter of the highest level among its arguments,
-for which values of lower levels are constants; this alone rules out perturbation confusion.
+Every running transform is an `Interpreter` with a level, higher than that of the transform around it. Its
+tracers refer to it. A call goes to the interpreter of the highest level among its arguments, to which
+values of lower levels are constants; this alone rules out perturbation confusion.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from itertools import count
 from typing import Any
 from weakref import ref
 
 from functrans.core import errors
+from functrans.core.explaining import explain
+from functrans.core.floating_point import point, unpoint
 
 
 class _Running(threading.local):
@@ -27,11 +29,12 @@ class _Running(threading.local):
 _running = _Running()
 ALWAYS_ON = 1  # the level of the tape behind tensors, below every transform
 _next_level = count(ALWAYS_ON + 1).__next__
-_everywhere: dict[int, bool] = {}  # the levels at work in any thread
+at_work: dict[int, bool] = {}  # the levels at work in any thread
+unusual: list[Any] = []  # tools that watch a thread, and modes; if empty, no call checks for them
 
 
 class Block:
-    """What holds for the duration of a `with` block, however that ends."""
+    """State that holds for the duration of a `with` block, however that ends."""
 
     __slots__ = ("block",)
 
@@ -39,11 +42,11 @@ class Block:
 
     @property
     def __exit__(self) -> Any:
-        """What ends the block, as an object that lives exactly as long as the block.
+        """The function that ends the block, as an object that lives exactly as long as the block.
 
-        An interruption (Ctrl-C) may come just before a line of `__enter__` or `leave`, so neither can be
-        relied on. But Python asks for `__exit__` before it enters, and lets go of it when the block has
-        ended in any way: a weak reference to it tells whether the block is still there.
+        An interruption (Ctrl-C) may come just before a line of `__enter__` or `leave`, so neither is
+        reliable. But Python looks `__exit__` up before it enters, and releases it when the block has ended
+        in any way: a weak reference to it shows whether the block is still running.
         """
         leave = self.leave
         self.block = ref(leave)
@@ -52,16 +55,16 @@ class Block:
     def leave(
         self, kind: Any = None, error: BaseException | None = None, traceback: Any = None
     ) -> None:
-        """End the block, or what an interruption has left of it."""
+        """End the block, or clean up after an interruption."""
         raise NotImplementedError
 
 
 class Interpreter(Block):
     """One meaning of the primitives, at one level, for the duration of a `with` block."""
 
-    __slots__ = ("bottom", "closed", "function", "level")
+    __slots__ = ("bottom", "closed", "function", "level", "pointing")
 
-    transform = "a transform"
+    transform: Any = "a transform"
     differentiates = False
     axis_name: Any = None
 
@@ -69,17 +72,20 @@ class Interpreter(Block):
         self.function = function
         self.closed = False
         self.block = None
+        self.pointing: Any = None
         # Newer is higher, in all threads: a thread may close over tracers of the one that began it.
         self.level: int = _next_level()
         # At the bottom no value of a lower level can be traced, so interpreters need not look.
-        self.bottom = not _everywhere
+        self.bottom = not at_work
 
     def __enter__(self) -> Any:
         stack = _running.stack
         if stack:
             _last_of(stack)
         stack.append(self)
-        _everywhere[self.level] = True
+        at_work[self.level] = True
+        if len(stack) == 1:  # while it runs, NumPy's warnings point at the user's line
+            self.pointing = point()
         if _running.watchers and (tool := watcher()) is not None:
             tool.attach(self)
         return self
@@ -92,18 +98,24 @@ class Interpreter(Block):
         if self in stack:
             while (last := stack[-1]) is not self:
                 last.leave()
-            _everywhere.pop(self.level, None)
+            at_work.pop(self.level, None)
+            if self.pointing is not None:
+                unpoint(self.pointing)
             stack.pop()
-        # NumPy hides the reason why `array[i] = tracer` failed behind an error of its own.
-        if error is not None and isinstance(error.__cause__, errors.AssignmentError):
-            raise error.__cause__.with_traceback(error.__traceback__) from None
+        # NumPy hides the reason why `array[i] = tracer` failed behind its own error, and some C functions
+        # do not check whether float(tracer) failed.
+        if error is not None and isinstance(error, (TypeError, ValueError, SystemError)):
+            cause = error.__cause__
+            if isinstance(cause, (errors.AssignmentError, errors.ArrayConversionError)):
+                raise cause.with_traceback(error.__traceback__) from None
+        if error is not None:
+            explain(error, traceback, self)
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to arguments of which at least one is this interpreter's tracer."""
         raise NotImplementedError
 
-    # Elementwise calls of one and two arguments are most of the calls there are; interpreters
-    # may answer them faster.
+    # Most calls are elementwise, of one or two arguments; interpreters may handle these faster.
 
     def process1(self, primitive: Any, x: Any) -> Any:
         return self.process(primitive, (x,), {})
@@ -112,8 +124,24 @@ class Interpreter(Block):
         return self.process(primitive, (x, y), {})
 
     def concrete(self, tracer: Any) -> Any:
-        """The plain value that Python control flow may look at."""
-        raise NotImplementedError
+        """The plain value that Python control flow may read."""
+        return tracer.value if not self.closed else self.escaped()
+
+    def carries_derivative(self, tracer: Any) -> bool:
+        """Whether a tracer has a derivative, at this level or below, that its plain value has not."""
+        return self.differentiates or carries_derivative(getattr(tracer, "value", None))
+
+    @property
+    def axis_key(self) -> Hashable:
+        """What code inside can find out about the named axis of this interpreter, if it has one."""
+        return None
+
+    def strong(self, x: Any) -> Any:
+        """A traced Python scalar as a NumPy scalar."""
+        return x.astype(x.dtype)
+
+    def note_axis(self, axis: Any) -> None:
+        """Called when code reads the number of lanes of a named axis around this interpreter."""
 
     def escaped(self, *_: object) -> Any:
         """Raise the error for a tracer that outlived this interpreter."""
@@ -126,20 +154,21 @@ def escape_error(transform: str, function: Callable[..., Any] | None) -> errors.
     return errors.EscapedTracerError(
         f"a traced value is used after the transform that made it has finished, at "
         f"{errors.user_location()}. It was made by {transform}{where}, and was kept in a global, a "
-        "closure, an attribute or a generator. Return it from the function instead (has_aux=True "
-        "carries extra results out as plain values)."
+        "closure, an attribute or a generator. Return it from the function instead, with has_aux=True "
+        "if it is an extra result."
     )
 
 
 class Watcher(Block):
-    """A debugging tool that looks at all that happens in a thread: see functrans.debugging."""
+    """A debugging tool that sees everything that happens in a thread: see functrans.debugging."""
 
     def __init__(self) -> None:
         self.block = None
 
     def __enter__(self) -> None:
         self.inside: list[tuple[Any, Any]] = [(each, type(each)) for each in running_interpreters()]
-        watcher()  # ends those that an interruption has left
+        watcher()  # ends those left over by an interruption
+        unusual.append(self)
         _running.watchers.append(self)
         for interpreter, _ in self.inside:
             self.attach(interpreter)
@@ -150,17 +179,19 @@ class Watcher(Block):
         watchers = _running.watchers
         if self in watchers:
             del watchers[watchers.index(self) :]
+        if self in unusual:
+            unusual.remove(self)
 
     def attach(self, interpreter: Interpreter) -> None:
-        """Told of every interpreter that starts."""
+        """Called for every interpreter that starts."""
         raise NotImplementedError
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call a function that would be compiled, such that what it does can be seen."""
+        """Call a function that would be compiled, so that the tool sees its operations."""
         raise NotImplementedError
 
     def look_on(self, function: Callable[..., Any], args: Any) -> Any:
-        """Call a solver on plain values, such that what it does can be seen."""
+        """Call a solver on plain values, so that the tool sees its operations."""
         raise NotImplementedError
 
 
@@ -171,24 +202,24 @@ def watcher() -> Watcher | None:
 
 
 def _last_of(blocks: list[Any]) -> Any:
-    """The last of the blocks that are still there; those that an interruption has left are ended."""
+    """The last block that is still running; those left over by an interruption are ended."""
     while blocks and (block := blocks[-1].block) is not None and block() is None:
         blocks[-1].leave()
     return blocks[-1] if blocks else None
 
 
 class Tracer:
-    """A stand-in for an array: what every interpreter's own kind of tracer has in common.
+    """A stand-in for an array: the base class of every interpreter's tracers.
 
-    The operators, methods and protocols are in `functrans.core.tracer.ArrayTracer`; this class
-    only says that a tracer belongs to an interpreter, which is all that dispatch needs, and lays
-    out the slots. All kinds of tracer have the same, because an assignment can turn one kind into
-    another: an array of zeros that is assigned a traced value is traced from then on.
+    The operators, methods and protocols are in `functrans.core.tracer.ArrayTracer`; this class only says
+    that a tracer belongs to an interpreter, which is all that dispatch needs, and lays out the slots. All
+    kinds of tracer have the same slots, because an assignment can turn one kind into another: an array of
+    zeros that is assigned a traced value is traced from then on.
     """
 
     __slots__ = (
         "__weakref__",
-        "detail",  # what the interpreter keeps beside the value; each kind has its own name for it
+        "detail",  # the interpreter's data about the value; each kind has its own name for it
         "interpreter",
         "layout",  # how an array that was assigned to lies in memory: see functrans.ops.access
         "origin",  # what this array is a view of, if it is one: see functrans.core.views
@@ -204,13 +235,15 @@ class Tracer:
     viewers: list[Any]
 
     def copy_to(self, other: Any) -> None:
-        """Make another tracer, of any kind, mean what this one means."""
+        """Give another tracer, of any kind, the meaning of this one."""
         raise NotImplementedError
 
     def snapshot(self) -> Any:
         """A tracer of the same value that a later assignment to this one does not change."""
         other = object.__new__(type(self))
         self.copy_to(other)
+        if hasattr(self, "viewers"):
+            other.viewers = []  # marks an array without axes: see functrans.core.views
         return other
 
 
@@ -226,9 +259,40 @@ def running_interpreters() -> list[Interpreter]:
     return stack
 
 
+def has_run_others(interpreter: Interpreter) -> bool:
+    """Whether another interpreter has started since this one did."""
+    return _next_level() != interpreter.level + 1
+
+
 def is_anything_running() -> bool:
     """Whether an interpreter is at work, in this thread or another: if not, no value is traced."""
-    return bool(_everywhere)
+    return bool(at_work)
+
+
+# What a function can see in addition to its arguments.
+
+_modes: list[Callable[[], Hashable]] = []
+_WATCHED = object()
+
+
+def add_mode(mode: Callable[[], Hashable]) -> None:
+    """Make `surroundings` report a mode that changes what functions do; None is the default mode."""
+    unusual.append(mode)
+    _modes.append(mode)
+
+
+def surroundings() -> Hashable:
+    """The named axes and modes that a function can see around its call; None if there are none.
+
+    A cache of what a function did needs them in its key. While a tool watches, they equal no others.
+    """
+    if not at_work and not unusual:  # most calls end here
+        return None
+    if watcher() is not None:
+        return _WATCHED
+    axes = tuple([i.axis_key for i in running_interpreters() if i.axis_name is not None])
+    modes = tuple([mode() for mode in _modes])
+    return (axes, modes) if axes or any(mode is not None for mode in modes) else None
 
 
 def named_axis(name: Any) -> Any:
@@ -241,12 +305,38 @@ def named_axis(name: Any) -> Any:
     hint = f"the names in use are {', '.join(known)}" if known else "no running axis has a name"
     raise errors.AxisNameError(
         f"no running vmap has an axis named {name!r}, at {errors.user_location()}: {hint}. Call "
-        f"the function inside vmap(..., axis_name={name!r})."
+        f"the function inside vmap(f, axis_name={name!r})."
     )
 
 
+def check_alive(values: Iterable[Any]) -> None:
+    """Refuse tracers that have outlived their transform, before they are used."""
+    for value in values:
+        if isinstance(value, Tracer) and value.interpreter.closed:
+            value.interpreter.escaped()
+
+
+def carries_derivative(value: Any) -> bool:
+    """Whether a value is being differentiated, at any level."""
+    return isinstance(value, Tracer) and value.interpreter.carries_derivative(value)
+
+
+def is_traced_for_derivatives(value: Any) -> bool:
+    """Whether a value is a tracer of a transform that differentiates, or holds one."""
+    while isinstance(value, Tracer):
+        if value.interpreter.differentiates:
+            return True
+        value = getattr(value, "value", None)
+    return False
+
+
+def is_plain(value: Any, classes: Any) -> bool:
+    """Whether a value itself is of a class: `isinstance` of a tracer answers for the value behind it."""
+    return issubclass(type(value), classes)
+
+
 def concrete(value: Any) -> Any:
-    """The plain value behind a tracer of any depth, for a Python branch to look at."""
+    """The plain value behind a tracer of any depth, for a Python branch to read."""
     while isinstance(value, Tracer):
         value = value.interpreter.concrete(value)
     return value

@@ -1,4 +1,4 @@
-"""Every error a user can meet, and the helpers that point at the user's own code.
+"""Every error that a user can meet. places.py finds the line of the user's code.
 
 Each class is a `FunctransError` and also the built-in exception that NumPy users would expect, so
 `except TypeError` keeps working. A message says what happened, where, and what to do instead.
@@ -6,19 +6,21 @@ Each class is a `FunctransError` and also the built-in exception that NumPy user
 
 from __future__ import annotations
 
-import linecache
-import os
-import sys
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-_PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_GENERATED = "<functrans "  # how the names of all generated code begin
-RULE_FILE = "<functrans rule>"  # the name of code that rules are compiled from
-_NUMPY_FOLDER = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
-_SCIPY_FOLDER = os.path.join(os.path.dirname(os.path.dirname(_NUMPY_FOLDER)), "scipy") + os.sep
+from functrans.core.places import RULE_FILE as RULE_FILE
+from functrans.core.places import called_library as called_library
+from functrans.core.places import calling_frame as calling_frame
+from functrans.core.places import describe as describe
+from functrans.core.places import describe_users as describe_users
+from functrans.core.places import is_ours as is_ours
+from functrans.core.places import is_outside as is_outside
+from functrans.core.places import location_of as location_of
+from functrans.core.places import name_of as name_of
+from functrans.core.places import user_depth as user_depth
+from functrans.core.places import user_frame as user_frame
+from functrans.core.places import user_location as user_location
+from functrans.core.places import user_place as user_place
 
 
 class FunctransError(Exception):
@@ -36,7 +38,7 @@ class FunctransError(Exception):
 
 
 class OutputShapeError(FunctransError, TypeError):
-    """`grad` of a function whose output is not one scalar.
+    """`grad` of a function whose output is not a scalar.
 
     Examples
     --------
@@ -45,12 +47,12 @@ class OutputShapeError(FunctransError, TypeError):
     >>> grad(lambda x: 2 * x)(np.ones(3))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.OutputShapeError: grad needs a function that returns one real ...
+    functrans.errors.OutputShapeError: grad needs a function that returns one real ...
     """
 
 
 class OutputTypeError(FunctransError, TypeError):
-    """`grad` of a function whose output is complex, integer, or no number at all.
+    """`grad` of a function whose output is complex, an integer, or not a number.
 
     Examples
     --------
@@ -58,7 +60,7 @@ class OutputTypeError(FunctransError, TypeError):
     >>> grad(lambda x: (x, x))(1.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.OutputTypeError: grad needs a function that returns one real ...
+    functrans.errors.OutputTypeError: grad needs a function that returns one real ...
     """
 
 
@@ -71,12 +73,12 @@ class InputTypeError(FunctransError, TypeError):
     >>> grad(lambda x: x**2)(3)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.InputTypeError: grad differentiates by floating point arguments, ...
+    functrans.errors.InputTypeError: grad differentiates with respect to floating point numbers, ...
     """
 
 
 class ArgnumsError(FunctransError, ValueError):
-    """`argnums` that names an argument which was not passed.
+    """`argnums` that name an argument which was not passed.
 
     Examples
     --------
@@ -84,12 +86,12 @@ class ArgnumsError(FunctransError, ValueError):
     >>> grad(lambda x: x**2, argnums=1)(3.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.ArgnumsError: argnums=1 names argument 1, but `<lambda>` (...) ...
+    functrans.errors.ArgnumsError: argnums=1 names argument 1, but `<lambda>` (...) ...
     """
 
 
 class OptionError(FunctransError, ValueError):
-    """An option that has none of the values it may have.
+    """An option with an invalid value.
 
     Examples
     --------
@@ -98,7 +100,7 @@ class OptionError(FunctransError, ValueError):
     >>> jacobian(np.sin, mode="forward")
     Traceback (most recent call last):
         ...
-    functrans.core.errors.OptionError: mode must be "auto", "fwd" or "rev", not 'forward'.
+    functrans.errors.OptionError: mode must be "auto", "fwd" or "rev", not 'forward', ...
     """
 
 
@@ -112,7 +114,7 @@ class MappedAxisError(FunctransError, ValueError):
     >>> vmap(np.add)(np.ones(3), np.ones(4))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.MappedAxisError: vmap needs mapped axes of one size, but argument ...
+    functrans.errors.MappedAxisError: vmap needs mapped axes of one size, but argument ...
     """
 
 
@@ -126,12 +128,12 @@ class TangentError(FunctransError, TypeError):
     >>> jvp(np.sin, (np.ones(3),), (1.0,))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.TangentError: the tangent of argument 0 has shape (), but the ...
+    functrans.errors.TangentError: the tangent of argument 0 has shape (), but the ...
     """
 
 
 class ArrayConversionError(FunctransError, TypeError):
-    """`np.array` or `np.asarray` of a traced value.
+    """A traced value that would become a plain one: `np.array([x])`, `math.sin(x)`, SciPy functions.
 
     Examples
     --------
@@ -140,14 +142,28 @@ class ArrayConversionError(FunctransError, TypeError):
     >>> grad(lambda x: np.sum(np.array([x, x])))(1.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.ArrayConversionError: a traced value cannot become a plain array, ...
+    functrans.errors.ArrayConversionError: numpy.array would make a plain array of traced ...
+    """
+
+
+class TypeTestError(FunctransError, TypeError):
+    """`type(x) == np.ndarray` of a traced value; only `isinstance` works.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import grad
+    >>> grad(lambda x: np.sum(x) if type(x) == np.ndarray else x)(np.ones(3))
+    Traceback (most recent call last):
+        ...
+    functrans.errors.TypeTestError: type(x) == ndarray cannot be answered ...
     """
 
 
 class MemoryAccessError(ArrayConversionError, AttributeError):
-    """A method or an attribute that is about bytes in memory.
+    """A method or an attribute that needs the bytes of an array in memory.
 
-    An AttributeError, so that `hasattr` and `getattr` with a default ask safely.
+    It is an AttributeError, so that `hasattr`, and `getattr` with a default, work.
 
     Examples
     --------
@@ -156,12 +172,12 @@ class MemoryAccessError(ArrayConversionError, AttributeError):
     >>> grad(lambda x: np.sum(x) * x.strides[0])(np.ones(3))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.MemoryAccessError: a traced array has no memory for x.strides to ...
+    functrans.errors.MemoryAccessError: a traced array has no memory for x.strides to ...
     """
 
 
-class AssignmentError(FunctransError, TypeError):
-    """Assignment of a traced value into a plain array.
+class AssignmentError(FunctransError, TypeError, ValueError):
+    """Assignment of a traced value into a plain array, or any assignment into a read-only argument.
 
     Examples
     --------
@@ -174,7 +190,7 @@ class AssignmentError(FunctransError, TypeError):
     >>> grad(f)(1.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.AssignmentError: a traced value cannot be assigned into a plain ...
+    functrans.errors.AssignmentError: a traced value cannot be assigned into a plain ...
     """
 
 
@@ -189,7 +205,7 @@ class EscapedTracerError(FunctransError, RuntimeError):
     >>> kept[0] + 1.0
     Traceback (most recent call last):
         ...
-    functrans.core.errors.EscapedTracerError: a traced value is used after the transform that ...
+    functrans.errors.EscapedTracerError: a traced value is used after the transform that ...
     """
 
 
@@ -203,7 +219,7 @@ class MissingRuleError(FunctransError, NotImplementedError, TypeError):
     >>> grad(lambda x: np.frompyfunc(abs, 1, 1)(x))(1.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.MissingRuleError: numpy.abs (vectorized) has no rule for traced ...
+    functrans.errors.MissingRuleError: numpy.abs (vectorized) has no rule for traced ...
     """
 
 
@@ -216,12 +232,12 @@ class StagingError(FunctransError, TypeError):
     >>> make_graph(lambda x: x if x > 0 else -x)(1.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.StagingError: the value of a traced array (bool[]*) is not ...
+    functrans.errors.StagingError: the branch `if x > 0` depends on the value of ...
     """
 
 
 class AxisNameError(FunctransError, NameError):
-    """A collective over an axis name that no running `vmap` has, or has twice.
+    """A collective over an axis name that no running `vmap` has, or that two have.
 
     Examples
     --------
@@ -229,12 +245,12 @@ class AxisNameError(FunctransError, NameError):
     >>> psum(1.0, "lanes")
     Traceback (most recent call last):
         ...
-    functrans.core.errors.AxisNameError: no running vmap has an axis named 'lanes', ...
+    functrans.errors.AxisNameError: no running vmap has an axis named 'lanes', ...
     """
 
 
 class LaneError(FunctransError, ValueError):
-    """Lanes of a `vmap` that took different Python branches and cannot be put together again.
+    """Lanes of a `vmap` that took different Python branches and whose results cannot be combined.
 
     Examples
     --------
@@ -243,12 +259,12 @@ class LaneError(FunctransError, ValueError):
     >>> vmap(lambda x: np.ones(2) if x > 0 else np.ones(3))(np.array([1.0, -1.0]))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.LaneError: lanes of `<lambda>` (...) took different branches ...
+    functrans.errors.LaneError: lanes of `<lambda>` (...) took different branches ...
     """
 
 
 class GraphError(FunctransError, ValueError):
-    """A graph that breaks its own rules, or is called with arguments it was not traced for.
+    """An invalid graph, or one called with arguments it was not traced for.
 
     Examples
     --------
@@ -257,12 +273,12 @@ class GraphError(FunctransError, ValueError):
     >>> make_graph(np.sin)(np.ones(3))(np.ones(4))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.GraphError: input 0 was traced as float64[3], but is float64[4].
+    functrans.errors.GraphError: input 0 of the graph was traced as float64[3], ...
     """
 
 
 class LinearityError(FunctransError, ValueError):
-    """`linear_transpose`, or a linear system, of a function that is not linear.
+    """A function that is not linear, given to `linear_transpose` or to a linear solver.
 
     Examples
     --------
@@ -270,7 +286,7 @@ class LinearityError(FunctransError, ValueError):
     >>> linear_transpose(lambda x: x + 1.0, 1.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.LinearityError: linear_transpose needs a linear function, but ...
+    functrans.errors.LinearityError: linear_transpose needs a linear function, but ...
     """
 
 
@@ -284,12 +300,12 @@ class SingularError(FunctransError, np.linalg.LinAlgError):
     >>> grad(lambda a: custom_root(lambda x: x**2 - a, 1.0, zero))(0.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.SingularError: custom_root: the Jacobian of `<lambda>` (...) is singular ...
+    functrans.errors.SingularError: custom_root: the Jacobian of `<lambda>` (...) is singular ...
     """
 
 
 class CarryError(FunctransError, TypeError):
-    """A loop whose body returns another structure, shape or dtype than it was given.
+    """A loop whose body changes the structure, shapes or dtypes of its carry.
 
     Examples
     --------
@@ -298,7 +314,7 @@ class CarryError(FunctransError, TypeError):
     >>> scan(lambda total, x: total + x, 0.0, np.ones(3))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.CarryError: scan: `<lambda>` (...) must return a pair (carry, ...
+    functrans.errors.CarryError: scan: `<lambda>` (...) must return a pair (carry, ...
     """
 
 
@@ -312,12 +328,12 @@ class BranchError(FunctransError, TypeError):
     >>> make_graph(lambda x: cond(x > 0, np.sin, lambda x: np.ones(2), x))(1.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.BranchError: cond: the branches return different values, ...
+    functrans.errors.BranchError: cond: the branches return different values, ...
     """
 
 
 class RuleError(FunctransError, TypeError):
-    """A user's own rule, callback, equation or solver that returns other values than it is to return.
+    """A user's rule, callback, equation or solver that returns values of the wrong form.
 
     Examples
     --------
@@ -325,12 +341,12 @@ class RuleError(FunctransError, TypeError):
     >>> grad(custom_jvp(lambda x: x))(1.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.RuleError: `<lambda>` (...) is a custom_jvp without a rule: ...
+    functrans.errors.RuleError: `<lambda>` (...) is a custom_jvp without a rule, ...
     """
 
 
 class ClosureError(FunctransError, TypeError):
-    """A function with a rule of its own that depends on traced values beside its arguments.
+    """A function with a custom rule that depends on traced values other than its arguments.
 
     Examples
     --------
@@ -342,12 +358,12 @@ class ClosureError(FunctransError, TypeError):
     >>> grad(scaled)(3.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.ClosureError: `<lambda>` (...) is a custom_jvp, and it or its ...
+    functrans.errors.ClosureError: `<lambda>` (...) is a custom_jvp, and it or its ...
     """
 
 
 class AnomalyError(FunctransError, FloatingPointError):
-    """A nan or an inf, found by `detect_anomaly`.
+    """A nan or inf, found by `detect_anomaly`.
 
     Examples
     --------
@@ -357,7 +373,7 @@ class AnomalyError(FunctransError, FloatingPointError):
     ...     vmap(np.log)(np.array([1.0, -1.0]))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.AnomalyError: log made a nan, forward, ...
+    functrans.errors.AnomalyError: log made a nan, forward, ...
     """
 
 
@@ -368,15 +384,15 @@ class DerivativeError(FunctransError, AssertionError):
     --------
     >>> import numpy as np
     >>> from functrans import check_derivatives
-    >>> check_derivatives(lambda x: np.maximum(x, 0.0), (0.0,))
+    >>> check_derivatives(lambda x: np.clip(x, 0.0, 1.0), (0.0,))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.DerivativeError: check_derivatives: the derivative of `<lambda>` ...
+    functrans.errors.DerivativeError: check_derivatives: the derivative of `<lambda>` ...
     """
 
 
 class MissingPackageError(FunctransError, ImportError):
-    """A package that an option or a module needs, and that is not installed.
+    """A package that an option or a module needs is not installed.
 
     Examples
     --------
@@ -386,31 +402,50 @@ class MissingPackageError(FunctransError, ImportError):
     >>> functrans.check_derivatives(abs, (1.0,), progress=True)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.MissingPackageError: progress=True needs tqdm, which is not ...
+    functrans.errors.MissingPackageError: progress=True needs tqdm, which is not ...
     >>> del sys.modules["tqdm.auto"]
     """
 
 
 class DerivativeWarning(UserWarning):
-    """A derivative is lost: `float(x)` of a value that is being differentiated.
+    """The user's code cuts a derivative off with `float(x)`, `int(x)`, `x.item()` or `x.tolist()`.
+
+    Also raised by `grad` of a function whose output does not depend on the arguments at all.
 
     Examples
     --------
-    >>> import math, warnings
+    >>> import warnings
     >>> from functrans import grad
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error")
-    ...     grad(lambda x: math.sin(x))(1.0)
+    ...     grad(lambda x: x * float(x))(1.0)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.DerivativeWarning: float() of a value that is being differentiated ...
+    functrans.errors.DerivativeWarning: float() of a value that is being differentiated ...
+    """
+
+
+class RandomnessWarning(UserWarning):
+    """A function draws random numbers while it is traced, so compiled code reuses them in every call.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from functrans import jit
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error")
+    ...     jit(lambda x: x + np.random.normal())(1.0)
+    Traceback (most recent call last):
+        ...
+    functrans.errors.RandomnessWarning: jit: `<lambda>` (...) draws random numbers from NumPy's ...
     """
 
 
 class ConvergenceWarning(RuntimeWarning):
-    """A solver gave up: what it returns is no solution, or not one to the accuracy that was asked for.
+    """A solver did not converge: its result is not a solution to the requested accuracy.
 
-    To have an error instead: `warnings.simplefilter("error", functrans.errors.ConvergenceWarning)`.
+    To raise an error instead: `warnings.simplefilter("error", functrans.errors.ConvergenceWarning)`.
 
     Examples
     --------
@@ -421,73 +456,5 @@ class ConvergenceWarning(RuntimeWarning):
     ...     fixed_point(lambda x: 0.99 * x + 1.0, 0.0, maxiter=10)
     Traceback (most recent call last):
         ...
-    functrans.core.errors.ConvergenceWarning: the fixed-point iteration of `<lambda>` (...) has ...
+    functrans.errors.ConvergenceWarning: the fixed-point iteration of `<lambda>` (...) did ...
     """
-
-
-def user_frame() -> Any:
-    """The innermost frame that is neither functrans' own nor NumPy's; None if there is none."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if is_users(frame.f_code):
-            return frame
-        frame = frame.f_back
-    return None
-
-
-def user_depth() -> int:
-    """How far up the user's frame is from the caller's, as `stacklevel` of a warning counts."""
-    frame: Any = sys._getframe(1)
-    user = user_frame()
-    depth = 1
-    while frame is not None and frame is not user:
-        frame = frame.f_back
-        depth += 1
-    return depth
-
-
-def is_users(code: Any) -> bool:
-    """Whether code is neither functrans' own nor NumPy's."""
-    file: str = code.co_filename
-    return not file.startswith((_GENERATED, _PACKAGE_FOLDER, _NUMPY_FOLDER))
-
-
-def user_location() -> str:
-    """Where in the user's code we are, as `file, line n, in f: source` ready for a message."""
-    frame = user_frame()
-    called = frame
-    while called is not None and called.f_code.co_filename.startswith(_SCIPY_FOLDER):
-        called = called.f_back  # the user called a function of SciPy
-    frame = called or frame
-    if frame is None:
-        return "an unknown place"
-    return location_of(frame.f_code, frame.f_lineno)
-
-
-def location_of(code: Any, line: int) -> str:
-    """A line of code, ready for a message."""
-    text = linecache.getline(code.co_filename, line).strip()
-    place = f"{_file_name(code)}, line {line}, in {code.co_name}"
-    return f"{place}: `{text}`" if text else place
-
-
-def _file_name(code: Any) -> str:
-    folder, name = os.path.split(code.co_filename)
-    # Jupyter keeps each cell in a file whose name is a number, which tells nobody anything.
-    return "notebook cell" if os.path.basename(folder).startswith("ipykernel_") else name
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    return getattr(function, "__name__", None) or type(function).__name__
-
-
-def describe(function: Callable[..., Any]) -> str:
-    """A user's function as a message names it: `loss` (model.py, line 12)."""
-    name = name_of(function)
-    inner = function
-    while hasattr(inner, "__wrapped__"):
-        inner = inner.__wrapped__
-    code = getattr(inner, "__code__", None)
-    if code is None:
-        return f"`{name}`"
-    return f"`{name}` ({_file_name(code)}, line {code.co_firstlineno})"

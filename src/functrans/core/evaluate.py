@@ -1,21 +1,20 @@
-"""The plainest meaning: compute.
+"""Evaluation: the interpreter that just computes.
 
 Primitives on plain arrays need no interpreter: `Primitive.__call__` calls the NumPy implementation.
-`Evaluate` is for arrays that are plain so far but may be assigned traced values later, such as
-np.zeros_like(x) of a traced x, and for those that may be indexed by traced values, such as the
-arguments that a `vmap` does not map. An `OpenArray` holds a plain array, and turns into a tracer of
-another kind when a traced value is assigned into it. Its level is below all others.
+`Evaluate` is for plain arrays to which traced values may be assigned later, such as np.zeros_like(x) of a
+traced x, and for those that may be indexed by traced values, such as the arguments that a `vmap` does not
+map. An `OpenArray` holds a plain array, and turns into a tracer of another kind when a traced value is
+assigned to it. Its level is below all others.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from functrans.core import errors, views
+from functrans.core import views
 from functrans.core.dispatch import Interpreter, Tracer, running_interpreters
 from functrans.core.tracer import ConcreteTracer
 
@@ -41,7 +40,7 @@ class OpenArray(ConcreteTracer):
         return str(self.value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        # A copy always: assignments to this array must not show in one that cannot see them.
+        # Always a copy: an assignment to this array must not change a plain array that shares its memory.
         return np.array(self.value, dtype=dtype)
 
     # It has no derivative to lose: one without axes may be assigned into a plain array.
@@ -57,7 +56,7 @@ class OpenArray(ConcreteTracer):
 
 
 class Evaluate(Interpreter):
-    """Computes; arrays that come out may be assigned traced values, too."""
+    """Computes; its results accept assignments of traced values, too."""
 
     __slots__ = ()
 
@@ -68,7 +67,7 @@ class Evaluate(Interpreter):
         self.level = 0
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        out = primitive.impl(*map(as_constant, args), **params)
+        out = primitive.impl(*[as_constant(arg) for arg in args], **params)
         return tuple(map(open_array, out)) if primitive.outputs else open_array(out)
 
     def concrete(self, tracer: Any) -> Any:
@@ -80,15 +79,15 @@ views.install(as_tracer=lambda value: OpenArray(np.asarray(value)))
 
 
 def open_array(value: Any) -> Any:
-    """A plain array as one that may be assigned traced values; anything else as it is."""
+    """A plain array as one that accepts traced values; any other value unchanged."""
     return OpenArray(value) if type(value) is np.ndarray else value
 
 
 def opened(results: list[Any], given: Iterable[Any]) -> list[Any]:
-    """Derivatives at arguments of which some are traced by another transform around.
+    """Derivatives at arguments some of which are traced by an outer transform.
 
-    A gradient that is the same for all values comes out as a plain array. Like all that is made of traced
-    arguments, it may be indexed by traced values, and assigned them.
+    A gradient that does not depend on the values is a plain array. Like everything computed from traced
+    arguments, it can be indexed by traced values, and accepts assignments of them.
     """
     if running_interpreters() and any(isinstance(value, Tracer) for value in given):
         return [open_array(result) for result in results]
@@ -96,7 +95,7 @@ def opened(results: list[Any], given: Iterable[Any]) -> list[Any]:
 
 
 def as_constant(value: Any) -> Any:
-    """What an interpreter computes with in place of a value that is not its own."""
+    """The value that an interpreter computes with in place of one that is not its own."""
     return value.value if type(value) is OpenArray else value
 
 
@@ -106,86 +105,12 @@ def compute(primitive: Any, *args: Any, **params: Any) -> Any:
     return tuple(map(as_constant, out)) if primitive.outputs else as_constant(out)
 
 
-def captured(value: Any) -> Any:
-    """The same for a value that is held on to: a later assignment does not show in it."""
-    if isinstance(value, Tracer):
-        return value.value if type(value) is OpenArray else value.snapshot()
-    return value
-
-
-COPIED_BYTES = 1 << 16
-
-
-def kept(value: Any) -> Any:
-    """The same for a value that the backward sweep will look at, when the user may have changed it.
-
-    Large plain arrays are not copied: it would cost more than most operations on them. They are
-    watched instead, and the sweep refuses if they have changed.
-    """
-    if type(value) is float or type(value) is int:  # most constants are
-        return value
-    if not isinstance(value, np.ndarray):
-        return captured(value)
-    if value.nbytes <= COPIED_BYTES:
-        # What owns its memory and is read-only is safe, such as arguments that a transform hands on.
-        return value if value.base is None and not value.flags.writeable else np.array(value)
-    if value.flags.writeable:
-        _watched.arrays.append((value, _fingerprint(value)))
-    return value
-
-
-class _Watched(threading.local):
-    """Large arrays that records of this thread refer to, with a fingerprint of each."""
-
-    def __init__(self) -> None:
-        self.arrays: list[tuple[Any, Any]] = []
-
-
-_watched = _Watched()
-
-
-def _fingerprint(array: np.ndarray[Any, Any]) -> tuple[int, bytes]:
-    """The sum of all bits, which sees an entry changed, and some 500 entries, which see them moved."""
-    flat: Any = array.reshape(-1)  # a copy, if it is not in one piece
-    words = flat.view(np.uint8 if flat.nbytes % 8 else np.uint64)
-    step = array.size // 509 + 1
-    return int(np.add.reduce(words, dtype=np.uint64)), flat[::step].tobytes()
-
-
-def watched_since(mark: int) -> list[tuple[Any, Any]]:
-    """The arrays that were kept since there were `mark` of them; forgotten if they are all."""
-    arrays = _watched.arrays[mark:]
-    if not mark:
-        _watched.arrays.clear()
-    return arrays
-
-
-def watched_count() -> int:
-    """How many arrays are kept for the tapes around."""
-    arrays = _watched.arrays
-    if arrays and not running_interpreters():
-        arrays.clear()  # an interruption has left them
-    return len(arrays)
-
-
-def check_unchanged(arrays: list[tuple[Any, Any]]) -> None:
-    """Refuse to go on with arrays that have changed."""
-    for array, fingerprint in arrays:
-        if _fingerprint(array) != fingerprint:
-            raise errors.AssignmentError(
-                f"a plain array ({array.dtype}{list(array.shape)}) was changed in place after it was "
-                f"used with traced values, at {errors.user_location()}. The derivative needs what it "
-                "was: use a copy (array.copy()) where it meets traced values, or fill a new array. "
-                "(Arrays of up to 64 KB are copied for you.)"
-            )
-
-
 def run_equations(
     equations: Sequence[Any], environment: dict[Any, Any], outputs: Iterable[Any] | None = None
 ) -> None:
     """Run equations in order; `environment` maps variables to values and is filled in place.
 
-    With `outputs`, all other values are let go of after their last use.
+    With `outputs`, all other values are freed after their last use.
     """
     last_uses: list[set[Any]] = []
     if outputs is not None:

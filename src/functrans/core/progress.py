@@ -1,4 +1,4 @@
-"""Progress bars for long work, by tqdm, which is needed only where one is asked for."""
+"""Progress bars for long computations, with tqdm, which is imported only when a bar is requested."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functrans.core.errors import MissingPackageError
 
 
 class _NoBar:
-    """Stands for a bar where none was asked for."""
+    """Stands in for a bar if none was requested."""
 
     def update(self, count: int = 1) -> None:
         pass
@@ -24,9 +24,9 @@ _NO_BAR = _NoBar()
 
 
 def progress_bar(progress: bool | str, total: int, title: str) -> Any:
-    """A context that shows how far a work of `total` parts is; `update(n)` says that n more are done.
+    """A context that shows the progress of `total` parts; `update(n)` says that n more are done.
 
-    A string in place of True is a title of its own.
+    A string instead of True sets the title.
     """
     if not progress:
         return _NO_BAR

@@ -1,8 +1,8 @@
-"""Which subclasses of NumPy's array count as arrays: those that compute as it does.
+"""Which subclasses of NumPy's array count as arrays: those that compute like plain arrays.
 
-A rule is about plain arrays. The mask of a np.ma.MaskedArray, the products of a np.matrix or the units of
-a quantity would be lost in it, and the result would be wrong without a word. A np.memmap, or a class that
-only carries more with it, is an array like any other.
+Rules are written for plain arrays. They would ignore the mask of a np.ma.MaskedArray, the products of a
+np.matrix or the units of a quantity, and the result would be silently wrong. A np.memmap, or a class that
+only adds data, is an array like any other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-# What a subclass may have of its own: how it is made, shown and stored.
+# What a subclass may define itself: how it is created, shown and stored.
 _MAKING = {"__new__", "__init__", "__init_subclass__", "__array_finalize__", "__array_wrap__"}
 _SHOWING = {"__repr__", "__str__", "__format__", "__doc__", "__dir__", "__sizeof__"}
 _STORING = {
@@ -36,7 +36,7 @@ _known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 def computes_plainly(cls: Any) -> bool:
-    """Whether arrays of this class compute as plain ones do."""
+    """Whether arrays of this class compute like plain arrays."""
     known = _known.get(cls)
     if known is None:
         known = _known[cls] = all(
@@ -46,10 +46,18 @@ def computes_plainly(cls: Any) -> bool:
     return known
 
 
+def plain_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of such a class as a plain array that shares its memory."""
+    return array if type(array) is np.ndarray else array.view(np.ndarray)
+
+
 def no_plain_array(value: np.ndarray[Any, Any]) -> str:
-    """What a message says of an array of a class that does not."""
-    name = type(value).__name__
-    return (
-        f"an array of the class {name}, which computes in its own way. A derivative knows plain arrays "
-        "only: pass np.asarray(x), or x.filled(...) of a masked array."
-    )
+    """How a message describes an array of a class that does not."""
+    return f"an array of the class {type(value).__name__}, which computes in its own way"
+
+
+def in_plain(value: np.ndarray[Any, Any]) -> str:
+    """The remedy for such an array."""
+    if isinstance(value, np.ma.MaskedArray):
+        return "Pass a plain array: x.filled(0.0), with a number for the masked entries."
+    return "Pass a plain array: np.asarray(x)."

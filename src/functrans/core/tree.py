@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import functools
 import threading
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import optree
 
 from functrans.core import errors
-from functrans.core.dispatch import Tracer
-from functrans.core.subclasses import computes_plainly, no_plain_array
+from functrans.core.dispatch import Tracer, check_alive, is_plain
+from functrans.core.frozen import Metadata, frozen, metadata_key
+from functrans.core.subclasses import computes_plainly, in_plain, no_plain_array
 
 Tree = Any
 TreeDef = optree.PyTreeSpec
@@ -26,7 +29,10 @@ _Class = TypeVar("_Class", bound=type)
 
 _NAMESPACE = "functrans"
 _registering = threading.RLock()
-_met: set[type] = set()  # dataclasses that were registered when they were met
+# Dataclasses that were registered automatically on first sight, oldest first. A function may define a new one
+# on each call, so only the most recent are kept; a dropped one is registered again when it reappears.
+_met: dict[type, None] = {}
+_MOST_MET = 1024
 _PLAIN_LEAVES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, complex, str})
 
 
@@ -44,23 +50,85 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
         leaves, structure = optree.tree_flatten(tree, is_leaf, namespace=_NAMESPACE)
     except RecursionError:
         raise too_deep() from None
-    if not _PLAIN_LEAVES.issuperset(builtins.map(type, leaves)) and _register_dataclasses_of(
-        leaves, is_leaf
-    ):
-        return flatten(tree, is_leaf)
+    if not _PLAIN_LEAVES.issuperset(builtins.map(type, leaves)):
+        if _register_dataclasses_of(leaves, is_leaf):
+            return flatten(tree, is_leaf)
+        check_alive(leaves)
     return leaves, structure
+
+
+_DICTIONARIES = frozenset({dict, OrderedDict, defaultdict})
+_SEQUENCES = frozenset({tuple, list, deque})
+_STRINGS = frozenset({str})
+_flattening: dict[type, Callable[[Any], Any]] = {}  # of the classes that were registered
+
+
+def flatten_as_seen(tree: Tree) -> tuple[list[Any], TreeDef, tuple[Any, ...]]:
+    """The leaves, the structure, and everything else that a function can see of the containers.
+
+    Structures are equal if dictionaries have equal keys. A function can see more: the order of the keys, and
+    whether a key is 1 or True. It also sees metadata, here with their current values.
+    """
+    leaves, structure = flatten(tree)  # first: it refuses containers that never end
+    seen: list[Any] = []
+    _look_into(tree, seen, metadata_key)
+    return leaves, structure, tuple(seen)
+
+
+def keys_in_order(tree: Tree) -> list[Any]:
+    """The keys of all dictionaries in a tree."""
+    seen: list[Any] = []
+    _look_into(tree, seen, lambda aux: None)
+    return seen
+
+
+def _look_into(node: Any, seen: list[Any], stand_in: Callable[[Any], Any]) -> None:
+    """Record the keys, and stand-ins for the metadata, of all containers that `flatten` opens."""
+    kind = type(node)
+    if kind in _DICTIONARIES:
+        keys = tuple(node)
+        seen.append(keys if _STRINGS.issuperset(builtins.map(type, keys)) else frozen(keys))
+        node = tuple(node.values())
+    elif kind not in _SEQUENCES:
+        known = _flattening.get(kind)
+        if known is not None:
+            node, aux, *_ = known(node)
+            if aux is not None:
+                seen.append(stand_in(aux))
+        elif isinstance(node, (Tracer, np.generic)) or optree.tree_is_leaf(
+            node, namespace=_NAMESPACE
+        ):
+            return
+        else:  # a named tuple, or of a class that was registered with optree
+            node, aux, *_ = optree.tree_flatten_one_level(node, namespace=_NAMESPACE)
+            seen.append(stand_in(aux))
+    if _PLAIN_LEAVES.issuperset(builtins.map(type, node)):
+        return
+    for entry in node:
+        if type(entry) not in _PLAIN_LEAVES:
+            _look_into(entry, seen, stand_in)
+
+
+def seal(structure: TreeDef) -> None:
+    """Give a structure that is kept the current values of its metadata."""
+
+    def keep(kind: Any, data: Any, children: Any) -> None:
+        if isinstance(data, Metadata):
+            data.seal()
+
+    structure.walk(range(structure.num_leaves), f_node=keep)
 
 
 def too_deep() -> errors.InputTypeError:
     """The error for containers that never end."""
     return errors.InputTypeError(
-        "containers are nested too deeply: one of them holds itself, or there are about a thousand "
-        "around each other. Use flat containers: a list of arrays, or one array of them all."
+        "containers are nested too deeply: one of them holds itself, or they are about a thousand levels "
+        f"deep, at {errors.user_location()}. Use flat containers, such as one list of arrays."
     )
 
 
 def _register_dataclasses_of(leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> bool:
-    """Register the dataclasses that are met for the first time; whether there were any."""
+    """Register dataclasses that are seen for the first time; return whether there were any."""
     unknown = set(builtins.map(type, leaves)) - _PLAIN_LEAVES
     found = [cls for cls in unknown if hasattr(cls, "__dataclass_fields__")]
     if is_leaf is not None:
@@ -69,7 +137,11 @@ def _register_dataclasses_of(leaves: list[Any], is_leaf: Callable[[Any], bool] |
         for cls in found:
             if cls not in _met:
                 register_dataclass(cls)
-                _met.add(cls)
+                _met[cls] = None
+        while len(_met) > max(_MOST_MET, len(found)):
+            oldest = next(iter(_met))
+            del _met[oldest], _flattening[oldest]
+            optree.unregister_pytree_node(oldest, namespace=_NAMESPACE)
     return bool(found)
 
 
@@ -150,7 +222,9 @@ def reduce(
     if initial is not _NOTHING:
         found = [initial, *found]
     if not found:
-        raise ValueError("reduce of a tree with no leaves needs an initial value")
+        raise ValueError(
+            "reduce of a tree with no leaves needs an initial value: reduce(f, tree, 0)"
+        )
     result = found[0]
     for leaf in found[1:]:
         result = function(result, leaf)
@@ -176,6 +250,10 @@ def register(
 ) -> _Class:
     """Make a class a container: `flatten(obj)` is (children, aux), `unflatten(aux, children)`.
 
+    `aux` is the data of an object other than its children, such as names and settings. It is None, a
+    hashable value, or lists, dicts and arrays of such. Two structures are equal only if their `aux` has the
+    same types and bits; `jit` traces again for a different one.
+
     Examples
     --------
     >>> import functrans
@@ -188,7 +266,17 @@ def register(
     >>> functrans.tree.leaves(Pair(1, 2))
     [1, 2]
     """
-    optree.register_pytree_node(cls, flatten, unflatten, namespace=_NAMESPACE)
+
+    def take_apart(obj: Any) -> tuple[Any, ...]:
+        parts: tuple[Any, ...] = flatten(obj)
+        children, aux, *names = parts
+        return children, None if aux is None else Metadata(aux), *names
+
+    def put_together(metadata: Metadata | None, children: Iterable[Any]) -> Any:
+        return unflatten(None if metadata is None else metadata.get(), children)
+
+    _flattening[cls] = flatten
+    optree.register_pytree_node(cls, take_apart, put_together, namespace=_NAMESPACE)  # type: ignore[arg-type]
     return cls
 
 
@@ -198,9 +286,11 @@ _boxes: set[type] = set()
 def register_box(cls: _Class, unwrap: Callable[[Any], Any], wrap: Callable[[Any], Any]) -> _Class:
     """Make a class a container of one array that counts as an array itself: `wrap(unwrap(obj))`."""
     _boxes.add(cls)
-    return register(
+    register(
         cls, lambda box: ((unwrap(box),), None), lambda _, children: wrap(next(iter(children)))
     )
+    _flattening[cls] = lambda box: ((), None)
+    return cls
 
 
 def unboxed(value: Any) -> tuple[Any, TreeDef | None]:
@@ -211,11 +301,17 @@ def unboxed(value: Any) -> tuple[Any, TreeDef | None]:
     return array, box
 
 
-def register_dataclass(cls: _Class, meta_fields: Iterable[str] = ()) -> _Class:
+@overload
+def register_dataclass(cls: _Class, meta_fields: Iterable[str] = ()) -> _Class: ...
+@overload
+def register_dataclass(*, meta_fields: Iterable[str] = ()) -> Callable[[_Class], _Class]: ...
+def register_dataclass(cls: Any = None, meta_fields: Iterable[str] = ()) -> Any:
     """Make a dataclass a container of its fields, except those named in `meta_fields`.
 
-    A dataclass that was not registered is taken as a container of all its fields when it is met.
-    Register it to keep fields that are not arrays (names, settings) out of the leaves.
+    Use it as a class decorator, with or without options: `@register_dataclass(meta_fields=("name",))`.
+
+    An unregistered dataclass is treated as a container of all its fields. Register it to keep fields that
+    are not arrays (names, settings) out of the leaves.
 
     Examples
     --------
@@ -228,30 +324,38 @@ def register_dataclass(cls: _Class, meta_fields: Iterable[str] = ()) -> _Class:
     >>> functrans.tree.map(lambda leaf: 2 * leaf, Line(1.0, 3.0))
     Line(slope=2.0, offset=6.0)
     """
+    if cls is None:
+        return functools.partial(register_dataclass, meta_fields=meta_fields)
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
-        raise TypeError(f"register_dataclass needs a dataclass, not {cls!r}")
+        raise TypeError(
+            f"register_dataclass needs a dataclass, not {cls!r}. Decorate it with @dataclasses.dataclass "
+            "first, or use register."
+        )
     meta = tuple(meta_fields)
     names = [field.name for field in dataclasses.fields(cls)]
     unknown = [name for name in meta if name not in names]
     if unknown:
-        raise ValueError(f"{cls.__name__} has no field named {', '.join(unknown)}")
+        raise ValueError(
+            f"{cls.__name__} has no field named {', '.join(unknown)}: its fields are {', '.join(names)}"
+        )
     data = [name for name in names if name not in meta]
 
-    def split(obj: Any) -> tuple[list[Any], tuple[Any, ...]]:
-        return [getattr(obj, n) for n in data], tuple(getattr(obj, n) for n in meta)
+    def split(obj: Any) -> tuple[list[Any], tuple[Any, ...] | None]:
+        aux = tuple(getattr(obj, n) for n in meta) if meta else None
+        return [getattr(obj, n) for n in data], aux
 
-    def join(aux: tuple[Any, ...], children: Iterable[Any]) -> Any:
+    def join(aux: tuple[Any, ...] | None, children: Iterable[Any]) -> Any:
         # Not through __init__: a dataclass may check or derive its fields there, and the children
         # may be tracers, axes or None.
         obj = object.__new__(cls)
-        for name, value in zip((*data, *meta), (*children, *aux), strict=True):
+        for name, value in zip((*data, *meta), (*children, *(aux or ())), strict=True):
             object.__setattr__(obj, name, value)
         return obj
 
     with _registering:
-        if cls in _met:  # met before it was registered: what is said now counts
+        if cls in _met:  # seen before it was registered: this registration counts
             optree.unregister_pytree_node(cls, namespace=_NAMESPACE)
-            _met.discard(cls)
+            del _met[cls]
         return register(cls, split, join)
 
 
@@ -288,24 +392,83 @@ def broadcast_prefix(prefix: Tree, tree: Tree) -> list[Any]:
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether a leaf is something that arithmetic works on: an array, a number or a tracer."""
+    """Whether arithmetic works on a leaf: an array, a number or a tracer."""
     if isinstance(leaf, Tracer):
         return True
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        plain = type(leaf) is np.ndarray or isinstance(leaf, np.generic)
+    if is_plain(leaf, (np.ndarray, np.generic)):
+        plain = type(leaf) is np.ndarray or is_plain(leaf, np.generic)
         return leaf.dtype.kind in "biufc" and (plain or computes_plainly(type(leaf)))
     return isinstance(leaf, (bool, int, float, complex))
 
 
 def check_array(leaf: Any, what: str) -> None:
-    """Refuse a leaf that is no array, naming where it was found."""
+    """Refuse a leaf that is not an array, naming where it was found."""
     if not is_array(leaf):
-        if isinstance(leaf, np.ndarray) and not computes_plainly(type(leaf)):
-            raise errors.InputTypeError(f"{what} is {no_plain_array(leaf)}")
-        kind = (
-            f"array of dtype {leaf.dtype}" if isinstance(leaf, np.ndarray) else type(leaf).__name__
-        )
+        if is_plain(leaf, np.ndarray) and not computes_plainly(type(leaf)):
+            raise errors.InputTypeError(
+                f"{what} is {no_plain_array(leaf)}, at {errors.user_location()}. {in_plain(leaf)}"
+            )
         raise errors.InputTypeError(
-            f"{what} is a value of type {kind}, not a number or an array of numbers. Convert it to "
-            "a NumPy array, register its class with functrans.tree.register, or close over it."
+            f"{what} is {with_article(leaf)}, not a number or an array of numbers, at "
+            f"{errors.user_location()}. "
+            + ("Return numbers and arrays only." if "output" in what else _as_numbers(leaf))
         )
+
+
+def with_article(value: Any) -> str:
+    """The type of a value, for a message: a str, an array of dtype object."""
+    if value is None:
+        return "None"
+    if is_plain(value, np.ndarray):
+        return f"an array of dtype {value.dtype}"
+    name = value.__name__ if isinstance(value, type) else type(value).__name__
+    if isinstance(value, type):
+        return f"the class {name}"
+    return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"
+
+
+def _as_numbers(leaf: Any) -> str:
+    """What to do about a value that is not made of numbers."""
+    if leaf is None:
+        return "Pass a number, or an array."
+    if is_plain(leaf, (np.ndarray, np.generic)):
+        if leaf.dtype.names:
+            return f"Pass a field of it: x[{leaf.dtype.names[0]!r}]."
+        return "Convert it: array.astype(float)."
+    if isinstance(leaf, (str, bytes, type)) or callable(leaf):
+        return "Close over it: lambda x: f(x, option); or convert it to a number."
+    if hasattr(leaf, "__array__") or hasattr(leaf, "__dlpack__"):
+        return "Convert it: np.asarray(x)."
+    if isinstance(leaf, Iterable):
+        return "Convert it: np.array(list(x))."
+    if hasattr(leaf, "__float__"):
+        return "Convert it: float(x)."
+    return (
+        "Make its class a container of arrays: functrans.tree.register(cls, flatten, unflatten), or a "
+        "dataclass."
+    )
+
+
+def shown(structure: TreeDef | None) -> str:
+    """A structure as Python would print a value of it; None stands for the structure of a bare array."""
+    if structure is None or structure.is_leaf():
+        return "array"
+    parts = builtins.map(shown, structure.children())
+    kind: Any = structure.type
+    if kind is type(None) or kind is None:
+        return "None"
+    if issubclass(kind, dict):
+        return (
+            "{"
+            + ", ".join(f"{k!r}: {v}" for k, v in zip(structure.entries(), parts, strict=True))
+            + "}"
+        )
+    inner = list(parts)
+    if kind is list:
+        return f"[{', '.join(inner)}]"
+    if kind is tuple:
+        return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
+    names: Any = getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", ())
+    if len(names) == len(inner):
+        inner = [f"{name}={part}" for name, part in zip(names, inner, strict=True)]
+    return f"{kind.__name__}({', '.join(inner)})"

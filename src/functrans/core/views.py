@@ -1,9 +1,9 @@
-"""Assignment: what it means that one traced array is a view of another.
+"""Assignment, and traced arrays that are views of others.
 
-Underneath, nothing is ever overwritten. An assignment computes a new value by a primitive, and then
-lets the tracer that the user holds mean the new value. A view keeps its parent and the way it was
-made from it. When a view is assigned to, its parent gets the new value in its place, and so on up;
-when an array is assigned to, the views of it that are still alive are made anew.
+Underneath, nothing is ever overwritten. An assignment computes a new value with a primitive, and makes
+the user's tracer stand for the new value. A view keeps its parent and how it was made from it. An
+assignment to a view also writes the new value into its parent, and so on up; an assignment to an array
+also updates the views of it that are still alive.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core import errors
+from functrans.core.dispatch import Tracer, is_plain
 
 
 class View:
@@ -24,23 +25,26 @@ class View:
     parent: Any
 
     def read(self, parent: Any) -> Any:
-        """The view, made anew by primitives."""
+        """The view, recomputed with primitives."""
         raise NotImplementedError
 
     def misses(self, other: View) -> bool:
-        """Whether this view surely has no entry in common with another of the same parent."""
+        """Whether this view certainly shares no entry with another of the same parent."""
         return False
 
     def write(self, parent: Any, value: Any) -> Any:
-        """The parent with `value` in the place of the view, by primitives."""
-        raise ValueError("assignment destination is read-only")
+        """The parent with `value` in place of the view, computed with primitives."""
+        raise errors.AssignmentError(
+            "assignment destination is read-only, as views by np.broadcast_to and np.diagonal are, at "
+            f"{errors.user_location()}. Assign to a copy: x = x.copy()."
+        )
 
 
 def link(array: Any, view: View, parent: Any, scalars: bool = True) -> Any:
-    """Note that `array` is a view of `parent`, which may be a scalar; returns the array."""
+    """Record that `array` is a view of `parent`, which may be a scalar; return the array."""
     if isinstance(array, Tracer) and isinstance(parent, Tracer):
         view.parent = parent
-        if scalars and not is_mutable(parent):  # a scalar: what is made of it is a copy
+        if scalars and not is_mutable(parent):  # a scalar: its result is a copy
             if type(view).write is View.write:  # that cannot be written to
                 array.origin = view
             return array
@@ -65,12 +69,26 @@ def is_mutable(array: Any) -> bool:
     """Whether a tracer stands for an array, which can be assigned to, not for a NumPy scalar."""
     if array.shape or hasattr(array, "viewers") or view_of(array) is not None:
         return True
-    value = held(array)
+    value = getattr(array, "value", None)
+    if isinstance(value, Tracer):
+        return not value.shape and is_mutable(value)  # type: ignore[attr-defined]
     return type(value) is np.ndarray and value.ndim == 0
 
 
+def is_array_not_number(value: Any) -> bool:
+    """Whether a value is an array, traced or not, and not a number."""
+    return is_mutable(value) if isinstance(value, Tracer) else is_plain(value, np.ndarray)
+
+
+def in_form(value: Any, as_array: bool) -> Any:
+    """A value without axes as an array, or as a number."""
+    if is_array_not_number(value) == as_array:
+        return value
+    return np.copy(value) if as_array else value[()]
+
+
 def held(x: Any) -> Any:
-    """The plain value behind a tracer, lanes in front; None if it is not known."""
+    """The plain value behind a tracer, with lanes first; None if it is not known."""
     while isinstance(x, Tracer):
         x = getattr(x, "value", None)
     return x
@@ -85,20 +103,34 @@ _layout_of: Any = _missing
 
 
 def install(as_tracer: Any = None, layout_of: Any = None) -> None:
-    """Say how a plain array is held by a tracer, and how an array lies in memory."""
+    """Set how a tracer holds a plain array, and how an array lies in memory."""
     global _as_tracer, _layout_of
     _as_tracer = as_tracer or _as_tracer
     _layout_of = layout_of or _layout_of
 
 
 def mark_as_array(array: Any) -> None:
-    """Say of an array without axes that it is one; its value does not always show it."""
+    """Mark an array without axes as an array; its value does not always show it."""
     if not hasattr(array, "viewers"):
         array.viewers = []
 
 
+def detached(array: Any, order: str = "K") -> Any:
+    """A traced copy, like array.copy(order) of a plain array: not a view, and without gaps in memory."""
+    copy = array.snapshot()
+    if not array.shape:
+        if is_mutable(array):
+            mark_as_array(copy)
+    elif order == "C":
+        copy.layout = None
+    elif len(array.shape) > 1:  # a vector has one layout only
+        like = _layout_of(array)
+        copy.layout = None if like is None else np.empty_like(like)
+    return copy
+
+
 def overwrite(target: Any, new: Any) -> None:
-    """Let a traced array mean `new` from now on, with all that are views of it or it is a view of."""
+    """Make a traced array stand for `new`, and update its views and the arrays it is a view of."""
     # All new values first: one of the arrays may refuse to be written to.
     changes = [(target, _held_by_tracer(new))]
     while (view := view_of(target)) is not None:
@@ -110,6 +142,7 @@ def overwrite(target: Any, new: Any) -> None:
     for array, value in changes:
         if not array.shape:
             mark_as_array(array)
+            value = in_form(value, as_array=True)
         value.copy_to(array)
         _refresh(array, child)
         child = array
@@ -120,7 +153,7 @@ def _held_by_tracer(value: Any) -> Any:
 
 
 def _refresh(parent: Any, but: Any) -> None:
-    """Make the views of an array anew, except the one that the change came from."""
+    """Update the views of an array, except the one that the change came from."""
     changed = None if but is None else but.origin
     waiting = [parent]
     while waiting:

@@ -1,9 +1,9 @@
 """detect_anomaly: the first nan or inf raises, with the line of the operation that made it.
 
-While it is on, every interpreter that starts in the thread is given a watched class, whose `process`
-looks at results and wraps the pullbacks of new records. Nothing is looked at anywhere when it is off. An
-operation is looked at where the user's code calls it, at the highest level, with all that its result
-holds: values, tangents, lanes. What rules do inside is their own affair: they may make an inf and not use it.
+While it is on, every interpreter that starts in the thread gets a watched class, whose `process` checks
+results and wraps the pullbacks of new records. When it is off, nothing is checked. An operation is checked
+where the user's code calls it, at the highest level, with everything in its result: values, tangents, lanes.
+Operations inside rules are not checked: a rule may make an inf and not use it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
@@ -20,35 +20,41 @@ from functrans.core.dispatch import (
     Interpreter,
     Tracer,
     Watcher,
+    is_plain,
     running_interpreters,
     watcher,
 )
-from functrans.core.errors import AnomalyError, is_users, location_of
+from functrans.core.errors import AnomalyError, is_outside, location_of, user_frame
 from functrans.core.primitive import HigherOrder
-from functrans.debugging.ranges import Part, parts_of
+from functrans.debugging.ranges import HeldArray, held_arrays
 from functrans.debugging.ranges import transforms as describe_transforms
 from functrans.interpreters.batch import Batch
 from functrans.interpreters.dual import Dual
 from functrans.interpreters.tape import Tape
 from functrans.interpreters.watch import Watch
+from functrans.solvers.implicit import implicit
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def detect_anomaly(nan: bool = True, inf: bool = True) -> _AnomalyWatcher:
-    """A context in which the first nan or inf raises an `AnomalyError`, forward or backward.
+@overload
+def detect_anomaly(nan: bool = True, inf: bool = True) -> _AnomalyWatcher: ...
+@overload
+def detect_anomaly(nan: _Function) -> _Function: ...
+def detect_anomaly(nan: Any = True, inf: bool = True) -> Any:
+    """A context in which the first nan or inf, forward or backward, raises an `AnomalyError`.
 
-    The error names the operation and the user's line of its forward call, also for a nan that is born in
-    the backward sweep, the ranges of its inputs, and the transforms that run. Operations on traced values
-    are looked at, that is, those under a transform and in functions made by `jit`, which run without
-    compilation here. It can be used as a decorator as well, and holds for the thread that enters it.
+    The error names the operation, the user's line of its forward call (even for a nan that first appears in
+    the backward pass), the ranges of its inputs, and the running transforms. Operations on traced values are
+    checked, that is, those under a transform and in functions made by `jit`, which run uncompiled here. It
+    also works as a decorator, and applies to the thread that enters it.
 
     Parameters
     ----------
     nan : bool
-        Whether a nan raises.
+        Whether a nan raises an error.
     inf : bool
-        Whether an inf raises that an operation makes of finite inputs. One that was put there, as in
+        Whether an inf that an operation computes from finite inputs raises an error. An explicit inf, as in
         np.where(mask, x, -np.inf), does not.
 
     Examples
@@ -59,13 +65,15 @@ def detect_anomaly(nan: bool = True, inf: bool = True) -> _AnomalyWatcher:
     ...     grad(lambda x: np.sum(np.log(x)))(np.array([1.0, 0.0]))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.AnomalyError: log made an inf, forward, at ...
+    functrans.errors.AnomalyError: log made an inf, forward, at ...
     """
+    if callable(nan):  # @detect_anomaly
+        return _AnomalyWatcher(True, inf)(nan)
     return _AnomalyWatcher(nan, inf)
 
 
 class _AnomalyWatcher(Watcher):
-    """What to look for, and how to say that it was found."""
+    """What to look for, and how to report it."""
 
     def __init__(self, nan: bool, inf: bool) -> None:
         super().__init__()
@@ -89,16 +97,16 @@ class _AnomalyWatcher(Watcher):
 
     def run(self, function: Any, args: Any, kwargs: Any) -> Any:
         if any(isinstance(leaf, Tracer) for leaf in tree.leaves((args, kwargs))):
-            return function(*args, **kwargs)  # a transform outside sees what it does
+            return function(*args, **kwargs)  # an outer transform sees its operations
         results = _Jit(function).run(function, args, kwargs)
-        # What a compiled function returns shares no memory with its arguments.
-        return tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, results)
+        # The results of a compiled function share no memory with its arguments.
+        return tree.map(lambda x: x.copy() if is_plain(x, np.ndarray) else x, results)
 
     def look_on(self, function: Any, args: Any) -> Any:
         return _Search(function).run(function, args, {})
 
-    def found(self, parts: list[Part]) -> str:
-        """What we look for and is there: "a nan", "an inf" or nothing."""
+    def found(self, parts: list[HeldArray]) -> str:
+        """The anomaly that was found: "a nan", "an inf" or nothing."""
         if all(part.is_finite() for part in parts):
             return ""
         if self.nan and any(part.nans for part in parts):
@@ -115,7 +123,7 @@ class _Jit(Watch):
 
 
 class _Search(Watch):
-    """A solver on its way, whose steps no transform would see."""
+    """A running solver, whose steps no transform would see."""
 
     __slots__ = ()
 
@@ -123,15 +131,15 @@ class _Search(Watch):
 
 
 class _OnceMore(Watch):
-    """Runs a function inside a primitive again, to see what it does."""
+    """Runs a function inside a primitive again, to see its operations."""
 
     __slots__ = ()
 
-    transform = "a function with rules of its own"
+    transform = "a function with custom rules"
 
 
-class _Watched(Interpreter):
-    """Comes before an interpreter's own class, and looks at what its `process` gives."""
+class _CheckedInterpreter(Interpreter):
+    """Comes before an interpreter's own class, and checks the results of its `process`."""
 
     __slots__ = ()
 
@@ -147,9 +155,9 @@ class _Watched(Interpreter):
 
 @cache
 def _watched_kind(kind: Any) -> Any:
-    if issubclass(kind, _Watched):
+    if issubclass(kind, _CheckedInterpreter):
         return kind
-    return type(f"Watched{kind.__name__}", (_Watched, kind), {"__slots__": ()})
+    return type(f"Watched{kind.__name__}", (_CheckedInterpreter, kind), {"__slots__": ()})
 
 
 def _look(
@@ -160,7 +168,7 @@ def _look(
     if not isinstance(tool, _AnomalyWatcher):
         return process(*call)
     name, given = _named(primitive, args, params)
-    # Before it runs: an assignment may change what an argument holds.
+    # Before it runs: an assignment may change an argument.
     inputs = [(f"input {k}", _held(arg)) for k, arg in enumerate(given)]
     records = interpreter.records if isinstance(interpreter, Tape) else None
     start = 0 if records is None else len(records)
@@ -174,7 +182,7 @@ def _look(
                 records[k] = (key, pull, saved, *rest)
     if place.inside_a_rule:
         return out
-    results = list(parts_of(out, "the result"))
+    results = list(held_arrays(out, "the result"))
     if what := tool.found(results):
         parts = _parts(inputs)
         if what == "a nan" and any(part.nans for part in parts):
@@ -187,14 +195,14 @@ def _look(
 
 
 def _named(primitive: Any, args: Any, params: Any) -> tuple[str, Any]:
-    """What an operation is called, and is given: not the solution, which stands behind its operands."""
-    if primitive.name != "implicit":
+    """The name and inputs of an operation, without the solution that follows its operands."""
+    if primitive is not implicit:
         return primitive.name, args
     return params["rules"].name, args[: params["count"]]
 
 
 def _run(process: Any, call: tuple[Any, ...]) -> Any:
-    """Whatever is called from here, and not by the user's code, is called by a rule."""
+    """Operations that are called from here, and not by the user's code, are called by a rule."""
     return process(*call)
 
 
@@ -202,12 +210,12 @@ def _held(value: Any) -> Any:
     return value.snapshot() if isinstance(value, Tracer) else value
 
 
-def _parts(inputs: list[tuple[str, Any]]) -> list[Part]:
-    return [part for name, value in inputs for part in parts_of(value, name)]
+def _parts(inputs: list[tuple[str, Any]]) -> list[HeldArray]:
+    return [part for name, value in inputs for part in held_arrays(value, name)]
 
 
 def _find_inside(primitive: HigherOrder, args: Any, params: Any) -> None:
-    """Run a function of the user's once more, operation by operation, to find the line in it."""
+    """Run a user's function once more, operation by operation, to find the line in it."""
     values = [value.value if isinstance(value, Tracer) else value for value in args]
     if not primitive.plain and not any(isinstance(value, Tracer) for value in values):
         _OnceMore().run(primitive.impl, values, params)
@@ -235,8 +243,9 @@ class _Place:
             elif self.code is None:
                 if code is _RUN:
                     self.inside_a_rule = True
-                elif is_users(code):
-                    self.code, self.line = code, frame.f_lineno
+                elif is_outside(code):
+                    user = user_frame(frame)  # this frame may be in a library that the user called
+                    self.code, self.line = user.f_code, user.f_lineno
             frame = frame.f_back
 
     def __str__(self) -> str:
@@ -261,17 +270,19 @@ class _Pull:
         tool = watcher()
         if not isinstance(tool, _AnomalyWatcher):
             return self.pull(cotangent, saved)
-        # First, since the pullback may change the sweep's own sums in place.
-        arriving = list(parts_of(cotangent, "the cotangent of the result"))
+        # First, since the pullback may change the sums of the backward pass in place.
+        arriving = list(held_arrays(cotangent, "the cotangent of the result"))
         if what := tool.found(arriving):
             raise self._error(f"was given {what}", [], arriving)
         out = self.pull(cotangent, saved)
-        results = list(parts_of(out, "the cotangent of the inputs"))
+        results = list(held_arrays(out, "the cotangent of the inputs"))
         if what := tool.found(results):
             raise self._error(f"made {what}", results, arriving)
         return out
 
-    def _error(self, what: str, results: list[Part], arriving: list[Part]) -> AnomalyError:
+    def _error(
+        self, what: str, results: list[HeldArray], arriving: list[HeldArray]
+    ) -> AnomalyError:
         place = _Place(sys._getframe(1))
         place.code, place.line, place.inside_a_rule = self.code, self.line, True
         place.pulls.insert(0, self)
@@ -283,7 +294,7 @@ _PULL = _Pull.__call__.__code__
 
 
 def _error(
-    name: str, what: str, place: _Place, results: list[Part], inputs: list[Part]
+    name: str, what: str, place: _Place, results: list[HeldArray], inputs: list[HeldArray]
 ) -> AnomalyError:
     if not place.pulls:
         phase = f"{what}, forward, at {place}"
@@ -304,8 +315,8 @@ def _advice(what: str, backward: bool) -> str:
     if what.startswith("was given"):
         if backward:
             return (
-                "It is a cotangent that was passed to a pullback, or several add up to it: look at "
-                "the sizes of what is added."
+                "It is a cotangent that was passed to a pullback, or several add up to it: check the sizes "
+                "of the terms."
             )
         return "It came in with an argument, or with an array that the function closes over."
     if backward:

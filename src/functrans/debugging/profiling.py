@@ -1,6 +1,6 @@
-"""profile: how often each primitive runs, how long it takes and what memory it touches.
+"""profile: how often each primitive runs, how long it takes and how much memory it touches.
 
-A function is run on watched values. All that it does, and all that transforms inside it do, ends in
+A function runs on watched values. Everything it does, and everything that transforms inside it do, ends in
 primitives on plain arrays, which are timed one by one.
 """
 
@@ -13,24 +13,31 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from functrans.core.errors import OptionError
+from functrans.core.errors import OptionError, user_location
 from functrans.core.evaluate import compute
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.interpreters.tape import sweep
 from functrans.interpreters.watch import Watch
-from functrans.transforms.arguments import check_callable, named_like
+from functrans.transforms.arguments import LATER, check_callable
+from functrans.transforms.functions import P, transformed
 
 
-def profile(f: Callable[..., Any]) -> Callable[..., Profile]:
-    """A function with the arguments of f that runs it once and returns a `Profile`.
+@overload
+def profile(f: np.ufunc) -> Callable[..., Profile]: ...
+@overload
+def profile(f: Callable[P, Any]) -> Callable[P, Profile]: ...
+@overload
+def profile() -> Callable[[Callable[P, Any]], Callable[P, Profile]]: ...
+def profile(f: Callable[..., Any] = LATER) -> Any:
+    """Return a function that takes the arguments of f, runs it once and returns a `Profile`.
 
-    Every primitive on values that depend on the arguments is timed where it is evaluated, those of
-    transforms inside f and of their backward sweeps too. So profile(grad(loss))(x) tells what the
-    gradient of a loss does. A jitted function is run operation by operation, as it was optimized.
+    Every primitive on values that depend on the arguments is timed where it is evaluated, including those of
+    transforms inside f and their backward passes. So profile(grad(loss))(x) shows what the gradient of a
+    loss does. A jitted function runs operation by operation, as optimized.
 
     Examples
     --------
@@ -44,6 +51,8 @@ def profile(f: Callable[..., Any]) -> Callable[..., Profile]:
     ...
     sin            forward       1 ...
     """
+    if f is LATER:
+        return profile
     check_callable(f, "profile")
 
     def profiled(*args: Any, **kwargs: Any) -> Profile:
@@ -54,7 +63,7 @@ def profile(f: Callable[..., Any]) -> Callable[..., Profile]:
         name = getattr(f, "__name__", type(f).__name__)
         return Profile(value, name, start, stop, profiler.events)
 
-    return named_like(f, "profile")(profiled)
+    return transformed(profiled, f, profile, "The profile of one call of {f}.")
 
 
 class Event(NamedTuple):
@@ -64,7 +73,7 @@ class Event(NamedTuple):
     phase: str  # "forward" or "backward"
     start: int
     stop: int
-    bytes: int  # of the arrays that it read and wrote
+    bytes: int  # of the arrays it read and wrote
     results: tuple[ArraySpec, ...]
     thread: int
 
@@ -80,10 +89,10 @@ class Row(NamedTuple):
 
 
 class Profile:
-    """What `profile(f)(*args)` found.
+    """The result of `profile(f)(*args)`.
 
-    value: what f returned.
-    seconds: the time of the whole call, with the Python code around the primitives.
+    value: the result of f.
+    seconds: the time of the whole call, including the Python code around the primitives.
     events: every evaluation of a primitive, in order.
     """
 
@@ -99,7 +108,9 @@ class Profile:
         """One row for each primitive and phase, by "time", "calls", "bytes" or "name"."""
         if sort_by not in _ORDERS:
             choices = ", ".join(f'"{order}"' for order in _ORDERS)
-            raise OptionError(f"sort_by must be one of {choices}, not {sort_by!r}.")
+            raise OptionError(
+                f"sort_by must be one of {choices}, not {sort_by!r}, at {user_location()}."
+            )
         sums: dict[tuple[str, str], list[int]] = {}
         for event in self.events:
             total = sums.setdefault((event.primitive, event.phase), [0, 0, 0])
@@ -110,7 +121,7 @@ class Profile:
         return sorted(rows, key=_ORDERS[sort_by])
 
     def table(self, sort_by: str = "time") -> str:
-        """The rows as text, with a row for their sum, and how much of the time they explain."""
+        """The rows as text, with a row for their sum, and the share of the time that they explain."""
         cells = self._cells(sort_by)
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
@@ -123,7 +134,7 @@ class Profile:
         return "\n".join([*lines, self._summary()])
 
     def chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the events to a file for chrome://tracing, Perfetto and their like."""
+        """Write the events to a file for chrome://tracing, Perfetto and similar tools."""
         process = os.getpid()
         whole = {"name": self.name, "cat": "call", "ts": 0.0, "tid": threading.get_ident()}
         whole["dur"] = (self._stop - self._start) / 1e3
@@ -153,7 +164,7 @@ class Profile:
 
         def line(cells: list[str]) -> str:
             parts = [f"<td>{cell}</td>" for cell in cells]
-            # The share is a bar behind its figure as well.
+            # The share is also shown as a bar behind its number.
             bar = f"linear-gradient(90deg, #9ecae199 {cells[share]}, transparent {cells[share]})"
             parts[share] = f'<td style="background: {bar}">{cells[share]}</td>'
             return f"<tr>{''.join(parts)}</tr>"
@@ -188,7 +199,7 @@ _ORDERS: dict[str, Callable[[Row], Any]] = {
 
 
 class _Profiler(Watch):
-    """Notes every primitive that it evaluates."""
+    """Records every primitive that it evaluates."""
 
     __slots__ = ("events",)
 
@@ -217,7 +228,7 @@ _RUN = Watch.run.__code__
 
 
 def _phase() -> str:
-    """Whether a backward sweep is on the stack. To ask is slower than to be told, but costs no one else."""
+    """Whether a backward pass is on the stack. Searching is slow, but costs nothing when not profiling."""
     frame: Any = sys._getframe(2)
     while frame is not None and frame.f_code is not _RUN:
         if frame.f_code is _SWEEP:

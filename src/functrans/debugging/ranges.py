@@ -1,4 +1,4 @@
-"""What a value holds, at all levels, as messages describe it: shape, dtype, range, nan and inf."""
+"""Descriptions of a value at all levels, for messages: shape, dtype, range, nan and inf."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit
-from functrans.core.dispatch import Interpreter, Tracer
-from functrans.core.errors import describe, is_users
+from functrans.core.dispatch import Interpreter, Tracer, is_plain
+from functrans.core.errors import describe, is_outside
 from functrans.core.shapes import dtype_of
 from functrans.interpreters.batch import BatchTracer
 from functrans.interpreters.dual import DualTracer
 from functrans.interpreters.stage import StageTracer
 
 
-class Part:
-    """One plain array of those that a value holds; its first axes may be lanes."""
+class HeldArray:
+    """One of the plain arrays that a value holds; its first axes may be lanes."""
 
     __slots__ = ("lanes", "name", "value")
 
@@ -67,39 +67,39 @@ class Part:
         return f"{text} in lane {', '.join(lanes)}" if lanes else text
 
 
-def parts_of(value: Any, name: str, lanes: tuple[Any, ...] = ()) -> Iterator[Part]:
-    """The plain arrays that a value holds: what is behind tracers, their tangents too, and sums."""
+def held_arrays(value: Any, name: str, lanes: tuple[Any, ...] = ()) -> Iterator[HeldArray]:
+    """The plain arrays that a value holds: those behind tracers, including tangents, and sums."""
     if isinstance(value, (list, tuple)):
         for each in value:
-            yield from parts_of(each, name, lanes)
+            yield from held_arrays(each, name, lanes)
     elif isinstance(value, Accumulator):
-        for each in (value.buffer, value.total, *value.deposits):
-            yield from parts_of(each, name, lanes)
+        for each in (value.wide, value.buffer, value.total, *value.deposits):
+            yield from held_arrays(each, name, lanes)
     elif isinstance(value, Deposit):
-        yield from parts_of(value.value, name, lanes)
+        yield from held_arrays(value.value, name, lanes)
     elif isinstance(value, BatchTracer):
         batch = value.interpreter
         numbers = batch.lanes if value.epoch == batch.epoch else range(len(value.value))
-        yield from parts_of(value.value, name, (numbers, *lanes))
+        yield from held_arrays(value.value, name, (numbers, *lanes))
     elif isinstance(value, DualTracer):
-        yield from parts_of(value.value, name, lanes)
-        yield from parts_of(value.tangent, f"the tangent of {name}", lanes)
+        yield from held_arrays(value.value, name, lanes)
+        yield from held_arrays(value.tangent, f"the tangent of {name}", lanes)
     elif isinstance(value, Tracer) and not isinstance(value, StageTracer):
-        yield from parts_of(value.value, name, lanes)
-    elif isinstance(value, (np.ndarray, np.generic, float, complex)):
-        yield Part(name, value, lanes)
-    elif isinstance(value, (bool, int)):
-        yield Part(name, np.asarray(value, dtype_of(value)), lanes)
+        yield from held_arrays(value.value, name, lanes)
+    elif is_plain(value, (np.ndarray, np.generic, float, complex)):
+        yield HeldArray(name, value, lanes)
+    elif is_plain(value, (bool, int)):
+        yield HeldArray(name, np.asarray(value, dtype_of(value)), lanes)
 
 
 def transforms(interpreters: Iterable[Interpreter]) -> str:
-    """The transforms at work, outermost first: grad of `loss` (model.py, line 3) > vmap of `f` (...)."""
+    """The running transforms, outermost first: grad of `loss` (model.py, line 3) > vmap of `f` (...)."""
     names = []
     for interpreter in sorted(interpreters, key=lambda each: each.level):
         function: Any = interpreter.function
         while hasattr(function, "__wrapped__"):
             function = function.__wrapped__
         code = getattr(function, "__code__", None)
-        known = function is not None and (code is None or is_users(code))
+        known = function is not None and (code is None or is_outside(code))
         names.append(interpreter.transform + (f" of {describe(function)}" if known else ""))
     return " > ".join(names) or "none"

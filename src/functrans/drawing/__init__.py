@@ -1,1 +1,1 @@
-"""Pictures of graphs and of sweeps, drawn by ourselves; imported when first used."""
+"""Pictures of graphs, and of forward and backward passes; imported on first use."""

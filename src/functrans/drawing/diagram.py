@@ -1,4 +1,4 @@
-"""Diagram: boxes, and the values that flow between them. What is drawn, without where."""
+"""Diagram: boxes, and the values that flow between them, without their positions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ COLORS = {
 
 
 class Box(NamedTuple):
-    """A box: its lines of text, and the kind that gives its color."""
+    """A box: its lines of text, and the kind that determines its color."""
 
     lines: tuple[str, ...]
     kind: str
 
 
-class Value(NamedTuple):
-    """What one box makes and others take: an edge with as many ends as it has heads."""
+class DrawnValue(NamedTuple):
+    """A value that one box makes and others take: an edge with one end for each head."""
 
     tail: int
     heads: tuple[int, ...]
@@ -36,7 +36,7 @@ class Value(NamedTuple):
 
 
 class Diagram:
-    """Boxes by number, and the values between them. There is no way around in a circle."""
+    """Boxes by number, and the values between them. There are no cycles."""
 
     def __init__(self) -> None:
         self.boxes: list[Box] = []
@@ -47,15 +47,16 @@ class Diagram:
         return len(self.boxes) - 1
 
     def edge(self, tail: int, head: int, label: str = "", value: object = None) -> None:
-        """One more box that takes a value; `value` tells those of one tail apart."""
+        """Add a box that takes a value; `value` tells the values of one tail apart."""
         _, heads = self._values.setdefault((tail, value), (label, []))
         if head not in heads:
             heads.append(head)
 
     @property
-    def values(self) -> list[Value]:
+    def values(self) -> list[DrawnValue]:
         return [
-            Value(tail, tuple(heads), label) for (tail, _), (label, heads) in self._values.items()
+            DrawnValue(tail, tuple(heads), label)
+            for (tail, _), (label, heads) in self._values.items()
         ]
 
     def dot(self) -> str:

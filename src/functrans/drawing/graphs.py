@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 from functrans.core import errors, tree
 from functrans.core.evaluate import run_equations
 from functrans.drawing.diagram import Diagram
-from functrans.drawing.kinds import kind_of
-from functrans.drawing.parts import Part, parts_of
+from functrans.drawing.parts import DrawnPart, drawn_parts
 from functrans.drawing.picture import Drawing, fold
-from functrans.drawing.texts import equation_lines, shortened, spec_text, value_text
-from functrans.graph.graph import Equation, Graph, Variable, fitting
+from functrans.drawing.texts import equation_lines, short_text, spec_text, value_text
+from functrans.graph.graph import Equation, Graph, Variable, arguments_of, fitting
 from functrans.graph.printing import is_written_out, variable_names
 
 _FEW = 3  # values between two boxes, which have an edge each up to here
@@ -23,11 +22,11 @@ _FOLDS = 20  # closed calls whose insides come with a picture
 
 
 def draw_graph(graph: Graph, collapse: Any = "auto", show_values: Any = None) -> Drawing:
-    """What `Graph.draw` does."""
+    """The implementation of `Graph.draw`."""
     values = None if show_values is None else _values(graph, show_values)
     uses = _uses(graph.equations) + Counter(graph.outputs)
     whole = _Whole(variable_names(graph), values, uses, set())
-    return _drawing(graph, parts_of(graph, collapse), whole)
+    return _drawing(graph, drawn_parts(graph, collapse), whole)
 
 
 def graph_page(graph: Graph) -> str:
@@ -38,7 +37,7 @@ def graph_page(graph: Graph) -> str:
 
 
 class _Whole(NamedTuple):
-    """What the picture of a graph and those of its parts have in common."""
+    """State shared by the picture of a graph and those of its parts."""
 
     names: dict[Variable, str]
     values: dict[Variable, Any] | None
@@ -46,9 +45,9 @@ class _Whole(NamedTuple):
     drawn: set[tuple[str, ...]]  # the kinds of calls whose insides have a picture
 
 
-def _drawing(graph: Graph, parts: list[Part], whole: _Whole) -> Drawing:
-    """The picture, and those of the insides of its closed calls. Calls that are alike are drawn once."""
-    closed: list[Part] = []
+def _drawing(graph: Graph, parts: list[DrawnPart], whole: _Whole) -> Drawing:
+    """The picture, and those of the insides of its closed calls. Identical calls are drawn once."""
+    closed: list[DrawnPart] = []
     for part in parts:
         kind = (part.name, *(equation.primitive.name for equation in part.equations))
         if part.name and kind not in whole.drawn and len(closed) < _FOLDS:
@@ -57,16 +56,16 @@ def _drawing(graph: Graph, parts: list[Part], whole: _Whole) -> Drawing:
     inside = []
     for part in closed:
         inner = _inner_graph(graph, part, whole)
-        drawing = _drawing(inner, parts_of(inner, "auto"), whole)
+        drawing = _drawing(inner, drawn_parts(inner, "auto"), whole)
         inside.append((f"inside {part.name}: {len(part.equations)} operations", drawing))
     return Drawing(_diagram(graph, parts, whole), inside)
 
 
-def _inner_graph(graph: Graph, part: Part, whole: _Whole) -> Graph:
-    """A part as a graph: it is given what it uses of others, and returns what others use.
+def _inner_graph(graph: Graph, part: DrawnPart, whole: _Whole) -> Graph:
+    """A part as a graph: its inputs come from other parts, and its outputs are used by other parts.
 
-    Where these are very many, as the values that a backward sweep is given, they get no boxes: the
-    operations name them.
+    Where there are very many, like the inputs of a backward pass, they get no boxes: the operations name
+    them.
     """
     made = {variable for equation in part.equations for variable in equation.outputs}
     given = [variable for variable in _uses(part.equations) if variable not in made]
@@ -78,14 +77,14 @@ def _inner_graph(graph: Graph, part: Part, whole: _Whole) -> Graph:
     return Graph(inputs, constants, part.equations, outputs, input_names=names)
 
 
-def _results(part: Part, uses: Counter[Variable]) -> list[Variable]:
-    """What a part makes for others."""
+def _results(part: DrawnPart, uses: Counter[Variable]) -> list[Variable]:
+    """The values that a part makes for others."""
     inner = _uses(part.equations)
     made = (variable for equation in part.equations for variable in equation.outputs)
     return [variable for variable in made if uses[variable] > inner[variable]]
 
 
-def _diagram(graph: Graph, parts: list[Part], whole: _Whole) -> Diagram:
+def _diagram(graph: Graph, parts: list[DrawnPart], whole: _Whole) -> Diagram:
     diagram = Diagram()
     names, values, uses, _ = whole
     made_by: dict[Variable, int] = {}
@@ -98,14 +97,12 @@ def _diagram(graph: Graph, parts: list[Part], whole: _Whole) -> Diagram:
         made = [variable for equation in part.equations for variable in equation.outputs]
         if part.name:
             results = ", ".join(names[variable] for variable in _results(part, uses))
-            text = shortened(f"{len(part.equations)} operations → {results}")
+            text = short_text(f"{len(part.equations)} operations → {results}")
             box = diagram.box((part.name, text), "function")
         else:
             (equation,) = part.equations
             texts = [text for variable in made for text in shown(variable)]
-            box = diagram.box(
-                (*equation_lines(equation, names), *texts), kind_of(equation.primitive)
-            )
+            box = diagram.box((*equation_lines(equation, names), *texts), equation.primitive.kind)
         made_by.update(dict.fromkeys(made, box))
         for variable in _uses(part.equations):
             if made_by.get(variable) != box:
@@ -114,7 +111,7 @@ def _diagram(graph: Graph, parts: list[Part], whole: _Whole) -> Diagram:
         if not is_written_out(constant):
             lines = (names[variable], value_text(constant))
             made_by[variable] = diagram.box(lines, "constant")
-        elif variable in graph.outputs:  # where else would it be written?
+        elif variable in graph.outputs:  # it is shown nowhere else
             made_by[variable] = diagram.box((names[variable],), "constant")
     closed = any(part.name for part in parts)
     outputs = graph.outputs
@@ -141,12 +138,12 @@ def _diagram(graph: Graph, parts: list[Part], whole: _Whole) -> Diagram:
 
 
 def _uses(equations: list[Equation]) -> Counter[Variable]:
-    """How often each variable is an input."""
+    """The number of times each variable is an input."""
     return Counter(variable for equation in equations for variable in equation.inputs)
 
 
 def _together(count: int, key: Callable[[int], Any], closed: bool) -> list[list[int]]:
-    """Places with something in common, which share a box where calls do; otherwise one by one."""
+    """Groups of places that share a box, if calls are drawn as boxes; otherwise one by one."""
     groups: dict[Any, list[int]] = {}
     for place in range(count):
         groups.setdefault(key(place) if closed else place, []).append(place)
@@ -166,7 +163,7 @@ def _arguments(graph: Graph) -> list[str]:
 def _connect(
     diagram: Diagram, made_by: dict[Variable, int], takers: dict[Variable, list[int]]
 ) -> None:
-    """Draw edges: one for each value, or one for all between two boxes that share many."""
+    """Draw edges: one for each value, or one for all values between two boxes if there are many."""
     bundles: dict[tuple[int, int], list[Variable]] = {}
     for variable, boxes in takers.items():
         for box in dict.fromkeys(boxes):
@@ -184,14 +181,14 @@ def _values(graph: Graph, args: Any) -> dict[Variable, Any]:
     """The value of every variable, when the graph is run on these arguments."""
     if not isinstance(args, Sequence):
         raise errors.OptionError(
-            "show_values needs the arguments to run the graph on, in a tuple: "
-            f"graph.draw(show_values=(x,)), not {type(args).__name__}."
+            "show_values needs the arguments to run the graph on, in a tuple, not "
+            f"{tree.with_article(args)}, at {errors.user_location()}. Write graph.draw(show_values=(x,))."
         )
     leaves, structure = tree.flatten((tuple(args), {}))
     if graph.in_tree is not None and structure != graph.in_tree:
         raise errors.GraphError(
-            f"show_values has the structure {structure}, but the graph was traced for arguments of "
-            f"structure {graph.in_tree}."
+            f"show_values has arguments {arguments_of(structure)}, but the graph was traced for "
+            f"{arguments_of(graph.in_tree)}, at {errors.user_location()}. Pass those of the function."
         )
     environment: dict[Variable, Any] = dict(graph.constants)
     for k, (variable, leaf) in enumerate(zip(graph.inputs, leaves, strict=True)):

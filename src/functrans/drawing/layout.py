@@ -1,8 +1,8 @@
-"""Where things go: boxes in layers, so that every edge leads down.
+"""Layout: boxes in layers, so that every edge leads down.
 
-The four steps of Sugiyama, Tagawa and Toda (1981): a layer for every box, an order within each layer that
-crosses few edges, places side by side, and heights. An edge that passes through a layer, or has a label,
-holds a place there, a bead, as boxes do. So no edge runs through a box, and no label lies on one.
+The four steps of Sugiyama, Tagawa and Toda (1981): a layer for every box, an order within each layer with few
+edge crossings, horizontal positions, and heights. An edge that passes through a layer, or has a label, takes
+a place there, a bead, like a box. So no edge runs through a box, and no label lies on one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from functrans.drawing.diagram import Value
+from functrans.drawing.diagram import DrawnValue
 
 Point = tuple[float, float]
 
@@ -43,7 +43,7 @@ class Layout(NamedTuple):
 
 
 def arrange(
-    sizes: Sequence[Point], values: Sequence[Value], label_sizes: Sequence[Point]
+    sizes: Sequence[Point], values: Sequence[DrawnValue], label_sizes: Sequence[Point]
 ) -> Layout:
     """Find places for boxes of these sizes, and for the edges and labels of the values."""
     web = _Web(sizes, values, label_sizes)
@@ -83,9 +83,9 @@ class _Web:
     """Boxes and beads as nodes in layers, each joined to nodes of the next layer only."""
 
     def __init__(
-        self, sizes: Sequence[Point], values: Sequence[Value], label_sizes: Sequence[Point]
+        self, sizes: Sequence[Point], values: Sequence[DrawnValue], label_sizes: Sequence[Point]
     ) -> None:
-        # With labels, those have every other layer.
+        # Labels, if any, take every other layer.
         stride = 2 if any(width for width, _ in label_sizes) else 1
         self.layer = [stride * rank for rank in _ranks(len(sizes), values)]
         self.width = [width for width, _ in sizes]
@@ -95,7 +95,7 @@ class _Web:
         links = []
         for value, (width, height) in zip(values, label_sizes, strict=True):
             first = self.layer[value.tail] + 1
-            # One string of beads serves all heads.
+            # One chain of beads serves all heads.
             last = max(self.layer[head] for head in value.heads)
             beads = list(range(len(self.layer), len(self.layer) + last - first))
             self.layer += range(first, last)
@@ -110,7 +110,7 @@ class _Web:
         for upper, lower in links:
             self.below[upper].append(lower)
             self.above[lower].append(upper)
-        # Boxes that take nothing and serve one other box go where that is.
+        # Boxes without inputs that serve one other box are placed near it.
         self.followers: set[int] = set()
         for value, beads in zip(values, self.beads, strict=True):
             if not self.above[value.tail] and len(value.heads) == 1:
@@ -120,7 +120,7 @@ class _Web:
             self.layers[self.layer[node]].append(node)
 
     def _by_walking(self) -> list[int]:
-        """All nodes, neighbors close to each other: a good order to start from."""
+        """All nodes, with neighbors close to each other: a good initial order."""
         seen = [False] * len(self.layer)
         found = []
         for start in range(len(self.layer)):
@@ -134,7 +134,7 @@ class _Web:
         return found
 
     def pull(self, node: int, other: int) -> float:
-        """How strongly a neighbor draws a node: long edges are to be straight, and inputs follow."""
+        """How strongly a neighbor pulls a node: long edges should be straight, and inputs follow."""
         if node >= self.boxes and other >= self.boxes:
             return 8.0
         return 0.1 if other in self.followers else 1.0
@@ -146,8 +146,8 @@ class _Web:
         return (self.width[left] + self.width[right]) / 2 + gap
 
 
-def _ranks(count: int, values: Sequence[Value]) -> list[int]:
-    """The longest way from a source to each box; sources are just above the first that takes them."""
+def _ranks(count: int, values: Sequence[DrawnValue]) -> list[int]:
+    """The longest path from a source to each box; sources are just above the first box that takes them."""
     after: list[list[int]] = [[] for _ in range(count)]
     waits = [0] * count
     for value in values:
@@ -173,7 +173,7 @@ def _ranks(count: int, values: Sequence[Value]) -> list[int]:
 
 
 def _order(web: _Web) -> None:
-    """Sweep down and up, with every node near the middle of its neighbors; keep the best that is met."""
+    """Sweep down and up, with every node near the middle of its neighbors; keep the best order found."""
     sweeps = 24 if len(web.layer) < 2000 else 6
     best = [layer.copy() for layer in web.layers]
     fewest = _crossings(web)
@@ -203,7 +203,7 @@ def _mean(numbers: list[float], otherwise: float) -> float:
 
 
 def _crossings(web: _Web) -> int:
-    """How many pairs of edges cross: inversions among their lower ends, in the order of the upper."""
+    """The number of edge crossings: inversions among the lower ends, in the order of the upper ends."""
     total = 0
     for upper, lower in pairwise(web.layers):
         place = {node: k for k, node in enumerate(lower)}
@@ -220,7 +220,7 @@ def _crossings(web: _Web) -> int:
 
 
 def _columns(web: _Web) -> list[float]:
-    """Every node as near to the middle of its neighbors as those beside it allow."""
+    """Move every node as near to the middle of its neighbors as its layer allows."""
     x = [0.0] * len(web.layer)
     rows = [(layer, _offsets(web, layer)) for layer in web.layers]
     for layer, offsets in rows:
@@ -268,7 +268,7 @@ def _straighten(web: _Web, x: list[float]) -> None:
 
 
 def _offsets(web: _Web, layer: list[int]) -> list[float]:
-    """The places of a layer's nodes, as close to each other as may be."""
+    """The places of a layer's nodes, packed as closely as possible."""
     offsets = [0.0]
     for left, right in pairwise(layer):
         offsets.append(offsets[-1] + web.space(left, right))
@@ -276,10 +276,10 @@ def _offsets(web: _Web, layer: list[int]) -> list[float]:
 
 
 def _spread(wanted: list[float], weights: list[float], offsets: list[float]) -> list[float]:
-    """The places nearest to those wanted, in least squares, that keep the distances.
+    """The places nearest to the wanted ones, in least squares, that keep the distances.
 
-    With the offsets taken off, the places must only not decrease: neighbors that do are put together at
-    their mean, which is all there is to monotone regression.
+    After subtracting the offsets, the places must be non-decreasing: neighbors that violate this are merged
+    at their mean (monotone regression).
     """
     blocks: list[tuple[float, float, int]] = []  # mean, weight, count
     for want, weight, offset in zip(wanted, weights, offsets, strict=True):

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functrans.core.errors import OptionError
-from functrans.drawing.texts import shortened
+from functrans.core.errors import OptionError, user_location
+from functrans.drawing.texts import short_text
 from functrans.graph.graph import Equation, Graph
-from functrans.graph.scopes import Call
+from functrans.graph.scopes import FunctionCall
 
 READABLE = 200  # boxes in one picture
 
 
-class Part(NamedTuple):
+class DrawnPart(NamedTuple):
     """Equations that are drawn as one box: neighbors in the order of the graph."""
 
     equations: list[Equation]
@@ -24,11 +24,11 @@ class Part(NamedTuple):
     depth: int = 0  # of that call: its place in the scopes of the equations
 
 
-def parts_of(graph: Graph, collapse: Any) -> list[Part]:
-    """The boxes to draw a graph with; `collapse` is as `Graph.draw` has it."""
+def drawn_parts(graph: Graph, collapse: Any) -> list[DrawnPart]:
+    """The boxes to draw a graph with; `collapse` is that of `Graph.draw`."""
     equations = graph.equations
     if collapse is False or collapse is None:
-        return [Part([equation]) for equation in equations]
+        return [DrawnPart([equation]) for equation in equations]
     if collapse == "auto":
         return _readable_parts(graph)
     if isinstance(collapse, (int, np.integer)) and collapse >= 1:  # True is 1
@@ -36,15 +36,16 @@ def parts_of(graph: Graph, collapse: Any) -> list[Part]:
     names = [collapse] if isinstance(collapse, str) else collapse
     if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
         raise OptionError(
-            'collapse must be "auto", True, False, a positive int (how deep the calls are that become '
-            f"boxes) or names of functions, not {collapse!r}."
+            'collapse must be "auto", True, False, a positive int (the depth of the calls that become '
+            f"boxes) or names of functions, not {collapse!r}, at {user_location()}."
         )
     wanted = set(names)
     known = {call.name for equation in equations for call in equation.scope}
     if unknown := sorted(wanted - known):
         raise OptionError(
             f"collapse names {', '.join(map(repr, unknown))}, but the functions that were called while "
-            f"this graph was traced are {', '.join(map(repr, sorted(known))) or 'not known'}."
+            f"this graph was traced are {', '.join(map(repr, sorted(known))) or 'not known'}, at "
+            f"{user_location()}."
         )
     return _by_call(
         equations,
@@ -52,11 +53,11 @@ def parts_of(graph: Graph, collapse: Any) -> list[Part]:
     )
 
 
-def _readable_parts(graph: Graph) -> list[Part]:
-    """As much as can be read: calls are opened while there is room, those first that need little."""
+def _readable_parts(graph: Graph) -> list[DrawnPart]:
+    """As much as is readable: calls are opened while there is room, smallest first."""
     parts = _by_depth(graph.equations, 1)
     while True:
-        closed: dict[tuple[str, int], list[Part]] = {}
+        closed: dict[tuple[str, int], list[DrawnPart]] = {}
         for part in parts:
             if part.name:  # all calls of one function are opened at once
                 closed.setdefault((part.name, part.depth), []).append(part)
@@ -82,15 +83,17 @@ def _readable_parts(graph: Graph) -> list[Part]:
     return [_joined(parts[k : k + size]) for k in range(0, len(parts), size)]
 
 
-def _joined(parts: list[Part]) -> Part:
+def _joined(parts: list[DrawnPart]) -> DrawnPart:
     if len(parts) == 1:
         return parts[0]
     names = dict.fromkeys(part.name or part.equations[0].primitive.name for part in parts)
-    name = f"{next(iter(names))} × {len(parts)}" if len(names) == 1 else shortened(", ".join(names))
-    return Part([equation for part in parts for equation in part.equations], name)
+    name = (
+        f"{next(iter(names))} × {len(parts)}" if len(names) == 1 else short_text(", ".join(names))
+    )
+    return DrawnPart([equation for part in parts for equation in part.equations], name)
 
 
-def _by_depth(equations: list[Equation], depth: int) -> list[Part]:
+def _by_depth(equations: list[Equation], depth: int) -> list[DrawnPart]:
     """Calls at this depth as boxes; depth 0 is the call that all equations are in."""
     scopes = [equation.scope for equation in equations]
     shared = 0
@@ -99,20 +102,22 @@ def _by_depth(equations: list[Equation], depth: int) -> list[Part]:
     return _grouped(equations, shared + depth - 1)
 
 
-def _grouped(equations: list[Equation], depth: int) -> list[Part]:
-    """Those of one call at this place of their scopes share a box."""
+def _grouped(equations: list[Equation], depth: int) -> list[DrawnPart]:
+    """Equations of one call, at this depth of their scopes, share a box."""
     calls = [e.scope[depth] if len(e.scope) > depth else None for e in equations]
     return _by_call(equations, calls, depth)
 
 
-def _by_call(equations: list[Equation], calls: list[Call | None], depth: int = 0) -> list[Part]:
-    """Neighbors of one call share a box. Neighbors only, so that no way leads around in a circle."""
+def _by_call(
+    equations: list[Equation], calls: list[FunctionCall | None], depth: int = 0
+) -> list[DrawnPart]:
+    """Neighbors in one call share a box. Only neighbors, so that there are no cycles."""
     parts = []
     pairs = zip(calls, equations, strict=True)
     for call, group in groupby(pairs, key=lambda pair: pair[0]):
         members = [equation for _, equation in group]
         if call is None or len(members) == 1:
-            parts += [Part([equation]) for equation in members]
+            parts += [DrawnPart([equation]) for equation in members]
         else:
-            parts.append(Part(members, call.name, depth))
+            parts.append(DrawnPart(members, call.name, depth))
     return parts

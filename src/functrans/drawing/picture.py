@@ -1,4 +1,4 @@
-"""Drawing: a finished picture, as text in three languages."""
+"""Drawing: a finished picture, as SVG, HTML or Graphviz text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 
-from functrans.core.errors import OptionError
+from functrans.core.errors import OptionError, user_location
 from functrans.drawing.diagram import Diagram
 from functrans.drawing.layout import Layout
 from functrans.drawing.svg import lay_out, render
@@ -16,7 +16,7 @@ from functrans.drawing.svg import lay_out, render
 class Drawing:
     """A picture of a graph. A notebook shows it; `save` writes it to a file.
 
-    inside: of boxes that stand for calls, a title and a picture of the inside, which pages open by a click.
+    inside: a title and a picture of the inside of each box that stands for a call; a click opens them.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Drawing:
 
     @cached_property
     def layout(self) -> Layout:
-        """Where everything is."""
+        """The positions of all parts."""
         return lay_out(self.diagram)
 
     @cached_property
@@ -51,7 +51,7 @@ class Drawing:
         return self.diagram.dot()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture to a file, whose suffix says how: .svg, .html or .dot."""
+        """Write the picture to a file; its suffix selects the format: .svg, .html or .dot."""
         write_by_suffix(
             path, {".svg": self.svg, ".html": page(self.svg + self._folds), ".dot": self.dot}
         )
@@ -78,7 +78,7 @@ def fold(title: str, content: str) -> str:
 
 
 def page(svg: str, title: str = "graph") -> str:
-    """A picture as a page of its own."""
+    """A picture as a standalone page."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f"</head>\n<body>{svg}</body></html>\n"
@@ -86,13 +86,13 @@ def page(svg: str, title: str = "graph") -> str:
 
 
 def write_by_suffix(path: str | os.PathLike[str], texts: dict[str, str]) -> None:
-    """Write the text that belongs to the suffix of a file."""
+    """Write the text in the format of a file's suffix."""
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix not in texts:
         known = ", ".join(texts)
         raise OptionError(
-            f"a picture is saved as {known}, by the suffix of the file, but this one is called "
-            f"{os.fspath(path)!r}."
+            f"a picture is saved as {known}, according to the suffix of the file, but the name is "
+            f"{os.fspath(path)!r}, at {user_location()}."
         )
     with open(path, "w", encoding="utf-8") as file:
         file.write(texts[suffix])

@@ -1,4 +1,4 @@
-"""trace_steps: the forward and the backward sweep of a function, one picture for each step."""
+"""trace_steps: the forward and backward pass of a function, one picture for each step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, overload
 
 from functrans.core.shapes import spec_of
 from functrans.drawing.diagram import Diagram
-from functrans.drawing.kinds import kind_of
 from functrans.drawing.picture import scrolling, write_by_suffix
 from functrans.drawing.svg import ACTIVE, EDGE, FAINT, Look, box_size, lay_out, render
 from functrans.drawing.sweeps import Recording, record_sweeps
@@ -21,11 +20,11 @@ from functrans.transforms.arguments import check_callable
 
 
 def trace_steps(f: Callable[..., Any], *args: Any) -> Steps:
-    """The forward and the backward sweep of a function, step by step, as pictures.
+    """Show the forward and backward pass of a function, step by step, as pictures.
 
-    The function is run on the tape that `grad` uses, and must return one real number. It is differentiated
-    by all floating point arguments; a Python float is taken as a NumPy number. A notebook shows the steps
-    as a page with buttons and a slider, on which the arrow keys work.
+    The function runs on the tape that `grad` uses, and must return a real scalar. It is differentiated with
+    respect to all floating point arguments; Python floats become NumPy numbers. Notebooks show the steps as
+    a page with buttons and a slider; the arrow keys work too.
 
     Examples
     --------
@@ -50,18 +49,18 @@ def trace_steps(f: Callable[..., Any], *args: Any) -> Steps:
 
 
 class State(NamedTuple):
-    """What is known after a step."""
+    """The state after a step."""
 
     phase: str  # "start", "forward" or "backward"
     title: str
     location: str  # the user's line
     active: int | None
-    known: int  # so many nodes have values
+    known: int  # the number of nodes that have values
     gradients: dict[int, str]
 
 
 class Step:
-    """One picture: `svg`, and in words `title`; `phase` is "start", "forward" or "backward"."""
+    """One picture, `svg`, described by `title`; `phase` is "start", "forward" or "backward"."""
 
     def __init__(self, steps: Steps, state: State) -> None:
         self._steps = steps
@@ -88,9 +87,9 @@ class Step:
 
 
 class Steps:
-    """A sequence of pictures of a forward and a backward sweep.
+    """A sequence of pictures of a forward and a backward pass.
 
-    value: what the function returned.
+    value: the result of the function.
     gradients: the gradient of each argument, in the structure of the arguments; None for integers.
     html: one page with all steps, which needs no network.
     """
@@ -124,7 +123,7 @@ class Steps:
 
     @cached_property
     def _layout(self) -> Any:
-        """Places for boxes that have room for all that they ever say."""
+        """Places for boxes with room for every text they will show."""
         sizes = []
         for number, box in enumerate(self._diagram.boxes):
             gradients = [state.gradients.get(number, "") for state in self._states]
@@ -173,7 +172,7 @@ class Steps:
         write_by_suffix(path, {".html": self.html, ".svg": last})
 
     def _repr_html_(self) -> str:
-        # A frame of its own: neither its script nor its style meets those of the notebook.
+        # In an iframe, so that its script and style do not interfere with those of the notebook.
         height = min(self._layout.height + 150, 900)
         return (
             f'<iframe srcdoc="{escape(self.html)}" style="width: 100%; height: {height:.0f}px; '
@@ -187,7 +186,7 @@ def _diagram(recording: Recording) -> Diagram:
         if node.primitive is None:
             diagram.box((node.name,), "input")
             continue
-        kind = "output" if number == recording.result else kind_of(node.primitive)
+        kind = "output" if number == recording.result else node.primitive.kind
         diagram.box(
             call_lines(node.name, node.primitive.name, _arguments(recording, node), {}), kind
         )
@@ -233,7 +232,7 @@ def _states(recording: Recording, diagram: Diagram, values: list[str]) -> Iterat
 
 
 def _handed(name: str, gradient: Any, before: Any) -> str:
-    """What a step gave to a node, and what the node has now if others gave something before."""
+    """The gradient that a step added to a node, and the total if there were others before."""
     if before is None or isinstance(gradient, list):
         return f"{_gradient_text(gradient)} to {name}"
     return f"{value_text(gradient - before)} to {name} (now {value_text(gradient)})"

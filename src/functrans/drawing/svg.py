@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import NamedTuple
 
-from functrans.drawing.diagram import COLORS, Box, Diagram, Value
+from functrans.drawing.diagram import COLORS, Box, Diagram, DrawnValue
 from functrans.drawing.layout import LABEL, Layout, Placed, Point, arrange
 
 # Characters of monospace fonts are 0.6 of their size wide, or a little less.
@@ -19,7 +19,7 @@ FONT = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 class Look(NamedTuple):
     """How a box is drawn at a moment."""
 
-    active: bool = False  # whether it is the one that is talked about
+    active: bool = False  # whether it is the current box
     faint: bool = False  # whether it has no value yet
     value: str = ""
     gradient: str = ""
@@ -31,7 +31,7 @@ def box_size(lines: tuple[str, ...]) -> Point:
 
 
 def lay_out(diagram: Diagram, sizes: list[Point] | None = None) -> Layout:
-    """Places for a diagram; `sizes` are those of the boxes, if they shall not follow from the text."""
+    """Places for a diagram; `sizes` are the sizes of the boxes, if they do not follow from the text."""
     if sizes is None:
         sizes = [box_size(box.lines) for box in diagram.boxes]
     values = diagram.values
@@ -42,7 +42,7 @@ def lay_out(diagram: Diagram, sizes: list[Point] | None = None) -> Layout:
 
 
 def render(diagram: Diagram, layout: Layout, looks: list[Look] | None = None) -> str:
-    """The picture. `looks` says how the boxes look at a moment of a story, if there is one."""
+    """The picture. `looks` says how the boxes look at one step, if there are steps."""
     if looks is None:
         looks = [Look()] * len(diagram.boxes)
     kinds = [kind for kind in COLORS if any(box.kind == kind for box in diagram.boxes)]
@@ -69,7 +69,7 @@ def render(diagram: Diagram, layout: Layout, looks: list[Look] | None = None) ->
     return "\n".join([*parts, "</g>", *legend, "</svg>", ""])
 
 
-def _edge(way: list[Point], value: Value, head: int, look: Look) -> str:
+def _edge(way: list[Point], value: DrawnValue, head: int, look: Look) -> str:
     """A line that is vertical at every corner, with a head at its end and room for the label."""
     (x, y), *rest = way
     path = [f"M{x:.1f},{y:.1f}"]
@@ -129,7 +129,7 @@ def _box(number: int, box: Box, place: Placed, look: Look) -> str:
 
 
 def _legend(kinds: list[str], y: float) -> tuple[list[str], float]:
-    """A line that says what the colors mean, and its width."""
+    """The legend of the colors, and its width."""
     parts, x = [], 12.0
     for kind in kinds:
         fill, outline = COLORS[kind]

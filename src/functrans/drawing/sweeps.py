@@ -1,7 +1,7 @@
-"""What a tape does, written down: every operation with its value, then every gradient as it arrives.
+"""A record of what a tape does: every operation with its value, then every gradient as it arrives.
 
-The function runs on the library's own tape and the backward pass is the library's own sweep. A subclass of
-the tape notes what passes by, and the sweep is handed a dictionary that notes what is put into it.
+The function runs on the library's own tape, and the backward pass is the library's own. A subclass of the
+tape records the operations, and the backward pass gets a dictionary that records its entries.
 """
 
 from __future__ import annotations
@@ -13,49 +13,50 @@ import numpy as np
 
 from functrans.core import errors, tree
 from functrans.core.accumulate import settled
+from functrans.core.custody import check_unchanged, guarded, watched_since
 from functrans.core.dispatch import concrete
-from functrans.core.evaluate import OpenArray, as_constant, check_unchanged, watched_since
+from functrans.core.evaluate import OpenArray, as_constant
 from functrans.core.shapes import dtype_of
 from functrans.graph.graph import trace_names
 from functrans.graph.printing import letters, readable
 from functrans.interpreters.tape import Share, Tape, TapeTracer, sweep
-from functrans.transforms.arguments import guarded, own_all
+from functrans.transforms.arguments import own_all
 from functrans.transforms.derivatives import check_scalar
 
 
-class Node(NamedTuple):
+class SweepNode(NamedTuple):
     """An input, or the results of an operation."""
 
     name: str
     primitive: Any  # None for an input
     params: dict[str, Any]
     parents: tuple[int | None, ...]  # the nodes that it takes; None for a constant
-    constants: tuple[Any, ...]  # what those are: one for each None
+    constants: tuple[Any, ...]  # their values: one for each None
     values: tuple[Any, ...]  # one, or those of an operation with several results
     location: str  # the user's line
 
 
 class Arrival(NamedTuple):
-    """One step of the sweep: a node hands its gradient on, and gradients of its parents change."""
+    """One backward step: a node passes its gradient on, and the gradients of its parents change."""
 
     node: int
     gradients: dict[int, Any]
 
 
 class Recording:
-    """What happened: the nodes in order, then the steps of the sweep, and what came out."""
+    """A recording: the nodes in order, then the backward steps, and the results."""
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.nodes: list[SweepNode] = []
         self.result: int | None = None  # the node that is returned; None if it depends on no input
-        self.seed: Any = None  # the gradient that the sweep starts with
+        self.seed: Any = None  # the gradient that the backward pass starts with
         self.arrivals: list[Arrival] = []
         self.value: Any = None
         self.gradients: Any = None
 
 
 class NotingTape(Tape):
-    """A tape that notes the operations it is asked for."""
+    """A tape that records its operations."""
 
     __slots__ = ("node_of_array", "node_of_key", "nodes")
 
@@ -63,7 +64,7 @@ class NotingTape(Tape):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self.nodes: list[Node] = []
+        self.nodes: list[SweepNode] = []
         self.node_of_key: dict[int, int] = {}  # by the key of a record
         # By the address of an array through which no derivative flows; it is kept alive.
         self.node_of_array: dict[int, tuple[int, Any]] = {}
@@ -71,7 +72,7 @@ class NotingTape(Tape):
     def input(self, value: Any, name: str) -> TapeTracer:
         tracer = self.leaf(value)
         self.node_of_key[tracer.record[0]] = len(self.nodes)
-        self.nodes.append(Node(name, None, {}, (), (), (_held(value),), ""))
+        self.nodes.append(SweepNode(name, None, {}, (), (), (_held(value),), ""))
         return tracer
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -84,7 +85,7 @@ class NotingTape(Tape):
         return self._note(primitive, (x, y), {}, super().process2, (primitive, x, y))
 
     def _note(self, primitive: Any, args: Any, params: Any, process: Any, call: Any) -> Any:
-        # Before it runs: an assignment may change what an argument is.
+        # Before it runs: an assignment may change an argument.
         parents = tuple(map(self.node_of, args))
         constants = tuple(
             _held(arg) for arg, parent in zip(args, parents, strict=True) if parent is None
@@ -101,7 +102,7 @@ class NotingTape(Tape):
                 self.node_of_array[id(result.value)] = number, result
         values = tuple(map(_held, results))
         place = errors.user_location()
-        self.nodes.append(Node("", primitive, params, parents, constants, values, place))
+        self.nodes.append(SweepNode("", primitive, params, parents, constants, values, place))
         return out
 
     def node_of(self, value: Any) -> int | None:
@@ -114,7 +115,7 @@ class NotingTape(Tape):
 
 
 class NotingDict(dict[int, Any]):
-    """The cotangents of a sweep: it notes which are taken, and what is put in until the next is."""
+    """The cotangents of a backward pass: records which one is taken, and what is put in until the next."""
 
     def __init__(self, tape: NotingTape) -> None:
         super().__init__()
@@ -126,7 +127,7 @@ class NotingDict(dict[int, Any]):
 
     def pop(self, key: int, *default: Any) -> Any:
         value = super().pop(key, *default)
-        # The record of one of several results only hands over to that of the operation.
+        # The record of one of several results only passes its cotangent to that of the operation.
         if value is not None and key not in self.parts:
             self.arrivals.append(Arrival(self.nodes[key], {}))
         return value
@@ -145,7 +146,7 @@ class NotingDict(dict[int, Any]):
 
 
 def record_sweeps(f: Callable[..., Any], args: tuple[Any, ...]) -> Recording:
-    """Run a function forward on a tape, and sweep back from its result."""
+    """Run a function forward on a tape, and backward from its result."""
     leaves, structure = tree.flatten(args)
     names = [readable(name) for name in trace_names(f, args, {})]
     for name, leaf in zip(names, leaves, strict=True):
@@ -155,7 +156,7 @@ def record_sweeps(f: Callable[..., Any], args: tuple[Any, ...]) -> Recording:
     with NotingTape(f) as tape:
         for name, leaf in zip(names, leaves, strict=True):
             if dtype_of(leaf).kind in "fc":
-                # As a NumPy number it needs no conversion, which would be a step of its own.
+                # A NumPy number needs no conversion, which would be an extra step.
                 leaf = np.float64(leaf) if type(leaf) is float else leaf
                 tracer = tape.input(leaf, name)
                 likes.append(leaf)
@@ -165,8 +166,8 @@ def record_sweeps(f: Callable[..., Any], args: tuple[Any, ...]) -> Recording:
                 traced.append(guarded(leaf))
         if not keys:
             raise errors.InputTypeError(
-                "trace_steps: no argument is a floating point array or number, so there is nothing "
-                "to differentiate by. Write 1.0 instead of 1, or x.astype(float)."
+                "trace_steps: no argument is a floating point array or number, at "
+                f"{errors.user_location()}. Write 1.0 instead of 1, or x.astype(float)."
             )
         out = f(*tree.unflatten(structure, traced))
     cotangents = NotingDict(tape)
@@ -192,6 +193,6 @@ def record_sweeps(f: Callable[..., Any], args: tuple[Any, ...]) -> Recording:
 
 
 def _held(value: Any) -> Any:
-    """A plain copy of a value, as it is now."""
+    """A plain copy of the current value."""
     plain = concrete(value)
     return plain.copy() if isinstance(plain, np.ndarray) else plain

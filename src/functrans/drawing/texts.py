@@ -1,4 +1,4 @@
-"""What is written in boxes and on edges: operations, shapes and values in a few characters."""
+"""The texts in boxes and on edges: operations, shapes and values in a few characters."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def equation_lines(equation: Equation, names: dict[Variable, str]) -> tuple[str,
 
 
 def call_lines(results: str, name: str, arguments: str, params: dict[str, Any]) -> tuple[str, ...]:
-    first = shortened(f"{results} = {name}({arguments})")
+    first = short_text(f"{results} = {name}({arguments})")
     options = ", ".join(f"{key}={format_param(value)}" for key, value in params.items())
-    return (first, shortened(options)) if options else (first,)
+    return (first, short_text(options)) if options else (first,)
 
 
-def shortened(text: str) -> str:
+def short_text(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def spec_text(spec: ArraySpec) -> str:
-    """The shape of an array, and its dtype if it is not the usual one."""
+    """The shape of an array, and its dtype if it is not the default."""
     return str(spec).rstrip("*").removeprefix("float64")
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functrans.core import errors, tree
+from functrans.core import archives, errors, tree
+from functrans.core.custody import own
+from functrans.core.dispatch import is_plain, named_axis
 from functrans.core.evaluate import run_equations
-from functrans.core.shapes import ArraySpec, cast, shape_of, spec_of
+from functrans.core.floating_point import point, unpoint
+from functrans.core.primitive import Elementwise
+from functrans.core.shapes import ArraySpec, cast, is_python_number, shape_of, spec_of
+from functrans.core.subclasses import plain_array
+from functrans.core.views import in_form
 from functrans.graph.printing import format_graph
 from functrans.graph.scopes import Scope
 
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Variable:
-    """A name for one value in a graph. Its identity is its name; printing chooses letters."""
+    """A variable of a graph. It is identified by object identity; printing chooses its letters."""
 
     __slots__ = ("spec",)
 
@@ -33,7 +41,7 @@ class Variable:
 class Equation:
     """One application of a primitive: outputs = primitive(*inputs, **params).
 
-    `scope` has the calls of the user's functions that it comes from, outermost first, for pictures.
+    `scope` lists the calls of the user's functions that it comes from, outermost first, for pictures.
     """
 
     __slots__ = ("inputs", "outputs", "params", "primitive", "scope")
@@ -56,8 +64,8 @@ class Equation:
 class Graph:
     """A traced function: typed inputs, constants, equations in order, outputs.
 
-    Call it with the arguments that the traced function takes (of the same structure, shapes and
-    dtypes). It runs on arrays, and under every transform.
+    Call it like the traced function, with arguments of the same structure, shapes and dtypes. It runs on
+    arrays, and under every transform.
 
     Examples
     --------
@@ -73,6 +81,8 @@ class Graph:
     """
 
     __slots__ = (
+        "arrays",
+        "axes",
         "constants",
         "equations",
         "in_tree",
@@ -91,6 +101,8 @@ class Graph:
         in_tree: Any = None,
         out_tree: Any = None,
         input_names: list[str] | None = None,
+        axes: dict[Any, int] | None = None,
+        arrays: frozenset[int] | None = None,
     ) -> None:
         self.inputs = inputs
         self.constants = constants
@@ -99,6 +111,10 @@ class Graph:
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.input_names = input_names
+        self.axes = axes or {}  # the number of lanes of named axes that the graph is for
+        # The outputs without axes that are arrays, by their places, where the others are numbers; or None if
+        # it does not matter.
+        self.arrays = arrays
 
     def __str__(self) -> str:
         return format_graph(self)
@@ -110,12 +126,13 @@ class Graph:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on arguments of the structure, shapes and dtypes that were traced."""
+        """Run on arguments with the traced structure, shapes and dtypes."""
         leaves, structure = tree.flatten((args, kwargs))
         if self.in_tree is not None and structure != self.in_tree:
             raise errors.GraphError(
-                f"the graph was traced for arguments of structure {self.in_tree}, but was called "
-                f"with {structure}. Call it like the function it was made from, or trace again."
+                f"the graph was traced for arguments {arguments_of(self.in_tree)}, but was called with "
+                f"{arguments_of(structure)}, at {errors.user_location()}. Call it like the function it was "
+                "made from, or trace again."
             )
         results = self.run(leaves)
         return results if self.out_tree is None else tree.unflatten(self.out_tree, results)
@@ -124,21 +141,33 @@ class Graph:
         """Run on flat inputs and return flat outputs."""
         if len(leaves) != len(self.inputs):
             raise errors.GraphError(
-                f"the graph has {len(self.inputs)} inputs, but was given {len(leaves)} values."
+                f"the graph has {len(self.inputs)} inputs, but got {len(leaves)} values, at "
+                f"{errors.user_location()}. Pass one value for each leaf of the arguments."
             )
+        for name, lanes in self.axes.items():
+            if named_axis(name).total != lanes:
+                raise errors.GraphError(
+                    f"the graph was traced for {lanes} lanes of the axis {name!r}, but was called with "
+                    f"{named_axis(name).total}, at {errors.user_location()}. Trace again."
+                )
         environment: dict[Variable, Any] = dict(self.constants)
         for k, (variable, leaf) in enumerate(zip(self.inputs, leaves, strict=True)):
             environment[variable] = fitting(leaf, variable.spec, k)
-        run_equations(self.equations, environment, self.outputs)
-        seen = {id(value) for value in (*leaves, *self.constants.values())}
-        results = []
-        for variable in self.outputs:
-            value = environment[variable]
-            # An input or a constant that is returned is copied: the caller may change what it gets.
-            if type(value) is np.ndarray and id(value) in seen:
-                value = value.copy()
-            seen.add(id(value))
-            results.append(value)
+        token = point()
+        try:
+            run_equations(self.equations, environment, self.outputs)
+        finally:
+            unpoint(token)
+        results = self.in_form([environment[variable] for variable in self.outputs])
+        environment.clear()
+        return own(results)
+
+    def in_form(self, results: list[Any]) -> list[Any]:
+        """The results, those without axes as arrays or as numbers, as the function returned them."""
+        if self.arrays is not None:
+            for k, variable in enumerate(self.outputs):
+                if not variable.spec.shape and not variable.spec.weak:
+                    results[k] = in_form(results[k], k in self.arrays)
         return results
 
     def pruned(self) -> Graph:
@@ -158,10 +187,12 @@ class Graph:
             self.in_tree,
             self.out_tree,
             self.input_names,
+            self.axes,
+            self.arrays,
         )
 
     def save(self, path: Any) -> None:
-        """Write the graph to a file, which `functrans.load_graph` reads; it holds no code."""
+        """Write the graph to a file, to be read with `functrans.load_graph`; it contains no code."""
         _storage().save_graph(self, path)
 
     def draw(
@@ -169,21 +200,21 @@ class Graph:
         collapse: str | bool | int | Sequence[str] = "auto",
         show_values: Sequence[Any] | None = None,
     ) -> Drawing:
-        """A picture of the graph, which a notebook shows.
+        """Draw the graph, as a picture that notebooks display.
 
         Parameters
         ----------
         collapse : "auto", bool, int, or names of functions
-            What to draw as one box: all calls of the functions with these names; with an int, the calls
-            that deep (1 for those in the traced function itself, which True means as well); nothing for
-            False. "auto" draws everything if it is at most 200 boxes, and as much as fits if not.
+            What to draw as one box: all calls of the functions with these names; with an int, the calls at
+            that depth (1, or True, for those in the traced function itself); nothing for False. "auto"
+            draws everything if that takes at most 200 boxes, and otherwise as much as fits.
         show_values : sequence, optional
             Arguments to run the graph on. Each box then shows its value.
 
         Returns
         -------
         Drawing
-            With the picture as `svg`, Graphviz text as `dot`, and `save(path)`.
+            It has the picture as `svg`, Graphviz text as `dot`, and `save(path)`.
 
         Examples
         --------
@@ -214,6 +245,10 @@ class Graph:
             _check_kind(variable, Variable, what)
             if variable in defined:
                 raise errors.GraphError(f"{what} defines a variable that is already defined.")
+            if variable.spec.weak and not is_python_number(variable.spec):
+                raise errors.GraphError(
+                    f"{what} define {variable.spec}, which is not a number of Python's."
+                )
             defined.add(variable)
 
         def use(variable: Variable, what: str) -> None:
@@ -236,10 +271,13 @@ class Graph:
                 use(variable, what)
             specs = tuple(variable.spec for variable in equation.inputs)
             try:
+                _check_call(equation)
                 found = equation.primitive.shape(specs, equation.params)
-            except (TypeError, ValueError, IndexError, KeyError) as error:
-                raise errors.GraphError(f"{what} cannot take {specs}: {error}") from error
-            found = tuple(found) if equation.primitive.outputs else (found,)
+                found = tuple(found) if equation.primitive.outputs else (found,)
+            except Exception as error:
+                raise errors.GraphError(
+                    f"{what} cannot take {specs}: {archives.reason(error)}"
+                ) from error
             declared = tuple(variable.spec for variable in equation.outputs)
             if found != declared:
                 raise errors.GraphError(f"{what} is declared {declared} but gives {found}.")
@@ -256,36 +294,71 @@ def _check_kind(part: Any, kind: type, what: str) -> None:
         )
 
 
+def _check_call(equation: Equation) -> None:
+    """Raise TypeError for another number of arguments or other parameters than the primitive takes."""
+    impl, inputs, params = equation.primitive.impl, equation.inputs, equation.params
+    if isinstance(equation.primitive, Elementwise) and params:
+        raise TypeError("it takes no parameters")
+    if isinstance(impl, np.ufunc):
+        if len(inputs) != impl.nin or params:
+            raise TypeError(f"it takes {impl.nin} arguments and no parameters")
+    else:
+        inspect.signature(impl).bind(*inputs, **params)
+
+
 def _storage() -> Any:
-    """The module that stores graphs, which is needed rarely and knows more than this one."""
+    """The module that stores graphs, imported late because it is rarely needed."""
     return import_module("functrans.compiler.storage")
 
 
+def arguments_of(structure: Any) -> str:
+    """The arguments of a call, as a message shows them."""
+    args, kwargs = structure.children()
+    named = [
+        f"{name}={tree.shown(part)}"
+        for name, part in zip(kwargs.entries(), kwargs.children(), strict=True)
+    ]
+    return f"({', '.join([*map(tree.shown, args.children()), *named])})"
+
+
+def _another_kind(position: int, spec: ArraySpec, found: Any) -> errors.GraphError:
+    return errors.GraphError(
+        f"input {position} of the graph was traced as {spec}, but is {found}, at "
+        f"{errors.user_location()}. Trace again for such arguments: make_graph(f)(*args)."
+    )
+
+
 def fitting(value: Any, spec: ArraySpec, position: int) -> Any:
-    """The value as an input of this spec; weak and strong scalars of one dtype stand for each other."""
+    """The value as an input of this spec; weak and strong scalars of one dtype are interchangeable."""
     if not tree.is_array(value) or shape_of(value) != spec.shape:
         found = spec_of(value) if tree.is_array(value) else type(value).__name__
-        raise errors.GraphError(f"input {position} was traced as {spec}, but is {found}.")
+        raise _another_kind(position, spec, found)
     given = spec_of(value)
-    # A Python number stands for any dtype that holds it: an int for a float, not a float for an int.
+    # A Python number fits any dtype that can hold it: an int fits a float, but not a float an int.
     holds = "biufc".index(given.dtype.kind) <= "biufc".index(spec.dtype.kind)
     if given.dtype != spec.dtype and not (given.weak and holds):
-        raise errors.GraphError(f"input {position} was traced as {spec}, but is {given}.")
+        raise _another_kind(position, spec, given)
     if spec.weak:
-        if isinstance(value, (np.ndarray, np.generic)):
+        if is_plain(value, (np.ndarray, np.generic)):
             return value.item()
         return type(spec.dtype.type(0).item())(value) if given.dtype != spec.dtype else value
     if given.weak and not spec.weak:
         return cast(value, spec.dtype)
-    return value
+    return plain_array(value) if is_plain(value, np.ndarray) else value
 
 
 def trace_names(function: Callable[..., Any], args: Any, kwargs: Any) -> list[str]:
     """A name for every input leaf: the parameter's own name where the leaf is the whole argument."""
-    while hasattr(function, "__wrapped__"):  # a transform keeps the parameters of what it wraps
-        function = function.__wrapped__
+    bound = 0  # arguments, as the first one of a method
+    while True:
+        if isinstance(function, MethodType):
+            bound, function = bound + 1, function.__func__
+        elif hasattr(function, "__wrapped__"):  # a transform keeps the parameters of what it wraps
+            function = function.__wrapped__
+        else:
+            break
     code = getattr(function, "__code__", None)
-    parameters = code.co_varnames[: code.co_argcount] if code is not None else ()
+    parameters = code.co_varnames[bound : code.co_argcount] if code is not None else ()
     names = []
     for k, arg in enumerate(args):
         parameter = parameters[k] if k < len(parameters) else f"arg{k}"

@@ -1,4 +1,4 @@
-"""Graphs as text that a person can read."""
+"""Graphs as readable text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, is_plain
 
 
 def letters(taken: set[str]) -> Iterator[str]:
@@ -28,7 +28,7 @@ def readable(name: str) -> str:
 
 
 def variable_names(graph: Any) -> dict[Any, str]:
-    """How a graph's variables are called: inputs by their own names, numbers by their digits."""
+    """The names of a graph's variables: inputs have their own names, numbers their digits."""
     names: dict[Any, str] = {}
     wanted = graph.input_names or ["x"] * len(graph.inputs)
     for variable, name in zip(graph.inputs, wanted, strict=True):
@@ -42,7 +42,7 @@ def variable_names(graph: Any) -> dict[Any, str]:
     numbers = count()
     for variable, value in graph.constants.items():
         if is_written_out(value):
-            names[variable] = repr(value.item() if isinstance(value, np.generic) else value)
+            names[variable] = repr(value.item() if is_plain(value, np.generic) else value)
         else:
             names[variable] = f"constant{next(numbers)}"
     for equation in graph.equations:
@@ -52,7 +52,7 @@ def variable_names(graph: Any) -> dict[Any, str]:
 
 
 def is_written_out(constant: Any) -> bool:
-    """Whether a constant is a number, which stands for itself."""
+    """Whether a constant is a number, which is printed as such."""
     return np.ndim(constant) == 0 and not isinstance(constant, Tracer)
 
 

@@ -1,10 +1,9 @@
 """Batching: every value has a hidden first axis, one lane for each example.
 
-Python branches work. When a branch asks for one value and the lanes disagree, the largest group of
-lanes that agree goes on; the others are put aside, to be run again by the transform (`pending`).
-From then on the run is about fewer lanes: values made earlier are narrowed when they are next used.
-So every distinct path through the user's function is run once, and never more often than a loop
-over lanes would.
+Python branches work. When a branch reads a value and the lanes disagree, the largest group of lanes that
+agree continues; the others are put aside, and the transform runs them again later (`pending`). From then
+on the run has fewer lanes: values made earlier are narrowed when they are next used. So every distinct
+path through the user's function runs once, and never more often than in a loop over lanes.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from functrans.core.dispatch import DETAIL, Interpreter, concrete
 from functrans.core.evaluate import as_constant, compute
 from functrans.core.primitive import Collective, HigherOrder
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.core.tracer import ArrayTracer
+from functrans.core.tracer import HiddenTracer
 
 
-class BatchTracer(ArrayTracer):
+class BatchTracer(HiddenTracer):
     """A value with a hidden first axis, for the lanes that were left at `epoch`."""
 
     __slots__ = ()
@@ -54,7 +53,7 @@ class BatchTracer(ArrayTracer):
 
 
 class Batch(Interpreter):
-    """Runs primitives on all lanes at once by their batching rules."""
+    """Runs primitives on all lanes at once, using their batching rules."""
 
     __slots__ = ("axis_name", "epoch", "lanes", "pending", "selections", "size", "total")
 
@@ -68,7 +67,7 @@ class Batch(Interpreter):
         function: Callable[..., Any] | None = None,
     ) -> None:
         super().__init__(function)
-        self.lanes = lanes  # of all lanes, those that this run is about
+        self.lanes = lanes  # the lanes that take part in this run
         self.size = len(lanes)
         self.total = total
         self.axis_name = axis_name
@@ -77,7 +76,7 @@ class Batch(Interpreter):
         self.pending: list[np.ndarray[Any, Any]] = []
 
     def hidden(self, tracer: BatchTracer) -> Any:
-        """The value of a tracer for the lanes that are left now."""
+        """The value of a tracer for the lanes that remain."""
         if tracer.epoch != self.epoch:
             chosen = self.selections[tracer.epoch]
             for selection in self.selections[tracer.epoch + 1 :]:
@@ -116,7 +115,7 @@ class Batch(Interpreter):
         return BatchTracer(self, out)
 
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
-        # The common case needs no lining up: equal ranks, or a value of lower rank beside a batch.
+        # The common case needs no alignment of axes: equal ranks, or a batch and a value of lower rank.
         if primitive.broadcasts and not self.closed:
             call = primitive.impl if self.bottom else partial(compute, primitive)
             if type(x) is BatchTracer and x.interpreter is self:
@@ -147,6 +146,15 @@ class Batch(Interpreter):
             return values[first[largest]]
         return values[0]
 
+    @property
+    def axis_key(self) -> Any:
+        return self.axis_name, self.total, self.is_whole
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all lanes are in this run, so that collectives can be computed."""
+        return self.size == self.total
+
     def lane_numbers(self) -> BatchTracer:
         """The number of each lane, mapped."""
         return BatchTracer(self, self.lanes)
@@ -158,11 +166,11 @@ class Batch(Interpreter):
         self.size = len(self.lanes)
 
     def require_all_lanes(self, what: str) -> None:
-        """Refuse a collective when a part of the lanes has gone another way."""
-        if self.size != self.total:
+        """Refuse a collective if some of the lanes took another branch."""
+        if not self.is_whole:
             raise errors.LaneError(
                 f"{what} over axis {self.axis_name!r} needs all {self.total} lanes, but only "
-                f"{self.size} are in this run, at {errors.user_location()}. The others took "
-                "another Python branch (use np.where instead of `if` before a collective), or are "
-                "in another chunk (leave chunk_size out)."
+                f"{self.size} are in this run, at {errors.user_location()}. The others took another "
+                "branch of an `if`, or are in another chunk. Use np.where instead of `if` before a "
+                "collective, and leave chunk_size out."
             )

@@ -1,4 +1,4 @@
-"""Forward mode: every value carries its tangent beside it."""
+"""Forward mode: every value carries its tangent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DualTracer(ConcreteTracer):
 
 
 class Dual(Interpreter):
-    """Runs primitives on dual numbers by their jvp rules."""
+    """Runs primitives on dual numbers, using their jvp rules."""
 
     __slots__ = ()
 
@@ -121,12 +121,9 @@ class Dual(Interpreter):
             raise no_objects()
         return open_array(out)
 
-    def concrete(self, tracer: Any) -> Any:
-        return tracer.value if not self.closed else self.escaped()
-
 
 class LinearizingDual(Dual):
-    """Dual numbers whose tangents are written down by `stage`, beside values that are computed."""
+    """Dual numbers whose values are computed, and whose tangents are staged by `stage`."""
 
     __slots__ = ("stage",)
 
@@ -136,7 +133,7 @@ class LinearizingDual(Dual):
 
     def _push(self, primitive: Any, values: Any, tangents: Any, params: Any) -> Any:
         outs, pushed = super()._push(primitive, values, tangents, params)
-        # What was written down as a whole, such as a loop, gave its values to the graph as well.
+        # An operation that was staged as a whole, such as a loop, added its values to the graph as well.
         if any(isinstance(out, Tracer) and out.interpreter is self.stage for out in outs):
             outs = compute(primitive, *values, **params)
         return outs, pushed

@@ -1,4 +1,4 @@
-"""Staging: nothing is computed; every primitive is written down as an equation of a graph."""
+"""Staging: nothing is computed; every primitive is recorded as an equation of a graph."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import DETAIL, Interpreter, Tracer, running_interpreters
+from functrans.core.dispatch import DETAIL, Interpreter, Tracer, is_plain, running_interpreters
 from functrans.core.evaluate import as_constant
+from functrans.core.likeness import deny_to_user
+from functrans.core.places import is_outside
+from functrans.core.primitive import AS_ARRAY, AS_FIRST, HigherOrder
 from functrans.core.shapes import ArraySpec, no_objects, spec_of
-from functrans.core.tracer import ArrayTracer
+from functrans.core.tracer import HiddenTracer
+from functrans.core.views import is_array_not_number, mark_as_array
 from functrans.graph.graph import Equation, Graph, Variable
 from functrans.graph.scopes import CallStack
 
 
-class StageTracer(ArrayTracer):
+class StageTracer(HiddenTracer):
     """A variable of the graph that is being written; its value is not known."""
 
     __slots__ = ()
@@ -41,33 +45,47 @@ class StageTracer(ArrayTracer):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.variable.spec.shape  # type: ignore[no-any-return]
+        spec = self.variable.spec
+        if spec.weak:
+            deny_to_user()
+        return spec.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.variable.spec.dtype  # type: ignore[no-any-return]
+        spec = self.variable.spec
+        if spec.weak:
+            deny_to_user()
+        return spec.dtype  # type: ignore[no-any-return]
 
     def describe_value(self) -> str:
         return "known when the graph runs"
 
 
+def marked_like(tracer: StageTracer, value: Any) -> StageTracer:
+    """The tracer of an input, marked as an array if the value is one without axes, and not a scalar."""
+    if not tracer.shape and is_array_not_number(value):
+        mark_as_array(tracer)
+    return tracer
+
+
 def _unchanged(value: Any, kept: Any) -> bool:
     if isinstance(value, Tracer):
         return all(getattr(value, s, None) is getattr(kept, s, None) for s in _STATE)
-    if not isinstance(value, np.ndarray):
+    if not is_plain(value, np.ndarray):
         return True
     if _is_spread(value) and _is_spread(kept):
         value, kept = np.array(value.flat[0]), np.array(kept.flat[0])
-    return np.array_equal(value, kept, equal_nan=value.dtype.kind in "fc")
+    # Compare bits: 0.0 and -0.0 are equal, and nan is not equal to itself.
+    return bool(value.shape == kept.shape and value.tobytes() == kept.tobytes())
 
 
 def _is_spread(array: np.ndarray[Any, Any]) -> bool:
-    """Whether an array is one number seen many times, as the cotangent of a sum is."""
+    """Whether an array is one number repeated with zero strides, like the cotangent of a sum."""
     return array.size > 0 and not any(array.strides)
 
 
 def _copied(array: np.ndarray[Any, Any]) -> Any:
-    """A copy; one number seen many times stays that."""
+    """A copy; a repeated number keeps its zero strides."""
     if array.ndim and _is_spread(array):
         return np.broadcast_to(np.array(array.flat[0]), array.shape)
     return np.array(array)
@@ -76,26 +94,86 @@ def _copied(array: np.ndarray[Any, Any]) -> Any:
 _STATE = ("interpreter", "value", "detail")
 
 
+class Unknown:
+    """The message of a StagingError. It is written when it is read, because many errors are caught before."""
+
+    def __init__(self, stage: Stage, tracer: StageTracer) -> None:
+        # A loop or a branch that stages its functions knows better which transform and function to name.
+        self.transform = getattr(stage.function, "what", stage.transform)
+        self.function = getattr(stage.function, "user", stage.function)
+        self.spec = tracer.spec
+        self.place = errors.user_place()
+        # The number of the input, if it is one, from which `jit` knows how to make it static.
+        self.input = next(
+            (k for k, variable in enumerate(stage.inputs) if variable is tracer.variable), None
+        )
+        self.static: str | None = None
+
+    def __str__(self) -> str:
+        from functrans.core.asking import asking
+
+        asks = asking(self.place, self.spec.dtype, self.spec.ndim, self.static)
+        traced = errors.describe_users(self.function)
+        array = str(self.spec).rstrip("*")
+        return (
+            f"{asks.what} the value of a traced array ({array}), which is not known while "
+            f"{self.transform} traces {traced}, at {self.place or 'an unknown place'}. {asks.remedy}"
+        )
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __reduce__(self) -> Any:
+        return str, (str(self),)
+
+    def is_hidden_by(self, error: BaseException, traceback: Any) -> bool:
+        """Whether NumPy or Python has raised another error in place of this one."""
+        here = None  # the innermost line that is not ours or NumPy's
+        while traceback is not None:
+            if is_outside(traceback.tb_frame.f_code):
+                here = traceback.tb_frame.f_code, traceback.tb_lineno
+            traceback = traceback.tb_next
+        asked = None if self.place is None else (self.place.code, self.place.line)
+        return type(error) in (TypeError, ValueError) and here is not None and here == asked
+
+
 class Stage(Interpreter):
-    """Writes primitives down as equations."""
+    """Records primitives as equations."""
 
-    __slots__ = ("calls", "constants", "equations", "inputs", "known")
+    __slots__ = (
+        "axes",
+        "calls",
+        "constants",
+        "equations",
+        "inputs",
+        "known",
+        "refused",
+        "transform",
+    )
 
-    transform = "make_graph"
-
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any] | None = None, transform: str = "make_graph"
+    ) -> None:
         super().__init__(function)
+        self.transform = transform
+        self.refused: Unknown | None = None  # the last value that code tried to read
         self.inputs: list[Variable] = []
         self.constants: dict[Variable, Any] = {}
         self.equations: list[Equation] = []
         # One variable per constant object, which is kept alive, so that ids stay unique.
         self.known: dict[int, tuple[Variable, Any]] = {}
-        self.calls: CallStack | None = None  # if equations shall know where they come from
+        self.calls: CallStack | None = None  # set if equations record where they come from
+        self.axes: dict[Any, int] = {}  # the lanes of named axes that the function has read
 
-    def leave(self, *exc_info: Any) -> None:
+    def leave(
+        self, kind: Any = None, error: BaseException | None = None, traceback: Any = None
+    ) -> None:
         if self.calls is not None:
             self.calls.forget()
-        super().leave(*exc_info)
+        super().leave(kind, error, traceback)
+        refused, self.refused = self.refused, None
+        if error is not None and refused is not None and refused.is_hidden_by(error, traceback):
+            raise errors.StagingError(refused).with_traceback(error.__traceback__) from None
 
     def input(self, spec: ArraySpec) -> StageTracer:
         """A tracer for an input of the graph."""
@@ -114,8 +192,8 @@ class Stage(Interpreter):
         if known is not None and _unchanged(value, self.constants[known[0]]):
             return known[0]
         variable = Variable(spec_of(value))
-        # A copy: the user may go on to change the array in place.
-        if isinstance(value, np.ndarray):
+        # A copy: the user may change the array in place later.
+        if is_plain(value, np.ndarray):
             if value.dtype.kind == "O":
                 raise no_objects()
             self.constants[variable] = _copied(value)
@@ -133,37 +211,57 @@ class Stage(Interpreter):
         scope = () if self.calls is None else self.calls.at(sys._getframe(1))
         self.equations.append(Equation(primitive, inputs, params, outputs, scope))
         tracers = tuple(StageTracer(self, variable) for variable in outputs)
-        return tracers if primitive.outputs else tracers[0]
+        if primitive.outputs:
+            if isinstance(primitive, HigherOrder):
+                for k in primitive.form(params):
+                    mark_as_array(tracers[k])
+            return tracers
+        if not specs.shape:
+            form = primitive.form(params)
+            if form == AS_ARRAY or (form == AS_FIRST and is_array_not_number(args[0])):
+                mark_as_array(tracers[0])
+        return tracers[0]
 
     def concrete(self, tracer: Any) -> Any:
         if self.closed:
             self.escaped()
-        raise errors.StagingError(
-            f"the value of a traced array ({tracer.spec}) is not known while a function is staged "
-            f"to a graph, at {errors.user_location()}. A Python `if` or `while`, float(x), int(x), "
-            "x.item(), range(n) and boolean masks need it. Use np.where (or np.select, np.clip) or "
-            "functrans.cond in place of the branch, functrans.while_loop or functrans.scan in place of "
-            "the loop, or pass the value from outside by closing over it."
-        )
+        self.refused = Unknown(self, tracer)
+        raise errors.StagingError(self.refused)
+
+    def note_axis(self, axis: Any) -> None:
+        self.axes[axis.axis_name] = axis.total
 
     def finish(self, outputs: list[Any], **names: Any) -> Graph:
         """The graph, with these values as outputs."""
         variables = [self.variable_of(value) for value in outputs]
-        return Graph(self.inputs, self.constants, self.equations, variables, **names)
+        arrays = frozenset(
+            k
+            for k, value in enumerate(outputs)
+            if not variables[k].spec.shape and is_array_not_number(value)
+        )
+        return Graph(
+            self.inputs,
+            self.constants,
+            self.equations,
+            variables,
+            axes=self.axes,
+            arrays=arrays,
+            **names,
+        )
 
 
 class CatchingStage(Stage):
-    """Writes down all that a function does, also to values of interpreters around it alone.
+    """Records everything a function does, even to values of outer interpreters alone.
 
-    Those values become constants, and what is done to them is done where the graph runs, or not at all.
-    For that the interpreters that are running have another class as long as this one is.
+    Those values become constants, and operations on them run only when the graph does. To achieve this, the
+    running interpreters have another class while this one is active.
     """
 
     __slots__ = ("caught",)
 
     def __enter__(self) -> Any:
         self.caught: list[tuple[Any, Any]] = [(x, type(x)) for x in running_interpreters()]
-        super().__enter__()  # first: what has begun is certain to be ended by `leave`
+        super().__enter__()  # first, so that `leave` is certain to end it
         for interpreter, kind in self.caught:
             interpreter.__class__ = _yielding(kind)
         return self
@@ -175,7 +273,7 @@ class CatchingStage(Stage):
 
 
 class _Yielding(Interpreter):
-    """Comes before an interpreter's own class, and leaves its work to the stage that catches it."""
+    """Comes before an interpreter's own class, and passes its work to the stage that catches it."""
 
     __slots__ = ()
 
@@ -185,11 +283,8 @@ class _Yielding(Interpreter):
                 return Stage.process(interpreter, primitive, args, params)
         return super().process(primitive, args, params)  # another thread's work
 
-    def process1(self, primitive: Any, x: Any) -> Any:
-        return self.process(primitive, (x,), {})
-
-    def process2(self, primitive: Any, x: Any, y: Any) -> Any:
-        return self.process(primitive, (x, y), {})
+    process1 = Interpreter.process1
+    process2 = Interpreter.process2
 
 
 @cache
@@ -200,6 +295,6 @@ def _yielding(kind: Any) -> Any:
 
 
 class TangentStage(Stage):
-    """Writes down what happens to tangents only, beside primal values that are known."""
+    """Records operations on tangents only; primal values are known."""
 
     __slots__ = ()

@@ -1,10 +1,10 @@
-"""Reverse mode: every operation is recorded, and a sweep walks the records backward.
+"""Reverse mode: every operation is recorded, and the backward pass walks the records in reverse.
 
 A record is a tuple (key, pull, saved, fits, *parents): `pull(cotangent, saved)` gives the cotangents
 of the parents, which are the records of the operation's differentiated arguments; `fits` says how to
 undo a broadcast or a promotion, and is None when there is nothing to undo. A leaf is (key,). Keys
-grow in the order of recording. Records keep what their rules need and nothing else; they refer to
-older records only, so they are freed by reference counting, without a cycle and without recursion.
+grow in the order of recording. Records keep only what their rules need; they refer to older records
+only, so they are freed by reference counting, without cycles and without recursion.
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ from typing import Any
 import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit, accumulate, settled
+from functrans.core.custody import kept, kept_in_tracer, watched_count, watched_since
 from functrans.core.dispatch import DETAIL, Interpreter, escape_error
 from functrans.core.evaluate import (
     OpenArray,
     as_constant,
-    captured,
     compute,
-    kept,
     open_array,
-    watched_count,
-    watched_since,
 )
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import dtype_of, fit, shape_of
@@ -74,6 +71,12 @@ class Tape(Interpreter):
         self.append: Callable[[Record], Any] = self.records.append
         self.mark = watched_count()
 
+    def strong(self, x: Any) -> Any:
+        # To derivatives, a Python float and the np.float64 of its value are the same: one record serves both.
+        if type(x.value) is float:
+            return TapeTracer(self, np.float64(x.value), x.record)
+        return super().strong(x)
+
     def leave(
         self, kind: Any = None, error: BaseException | None = None, traceback: Any = None
     ) -> None:
@@ -85,7 +88,7 @@ class Tape(Interpreter):
     def leaf(self, value: Any) -> TapeTracer:
         """A tracer for an input."""
         return TapeTracer(
-            self, value if type(value) is _ndarray else captured(value), (next_key(),)
+            self, value if type(value) is _ndarray else kept_in_tracer(value), (next_key(),)
         )
 
     def process1(self, primitive: Any, x: Any) -> Any:
@@ -219,7 +222,7 @@ class Tape(Interpreter):
         return TapeTracer(self, out, record)
 
     def _outputs(self, out: Any, pull: Any, saved: Any, ours: list[Any], parents: Any) -> Any:
-        """The results of an operation with several: each hands its cotangent on to the operation."""
+        """The results of an operation with several: each passes its cotangent on to the operation."""
         fits: Any = [(shape_of(value), dtype_of(value)) for value in ours]
         operation = (next_key(), pull, saved, fits if len(fits) > 1 else fits[0], *parents)
         self.append(operation)
@@ -239,12 +242,9 @@ class Tape(Interpreter):
         # Arrays stay open to assignments of traced values: np.floor(x)[0] = x[0].
         return open_array(out)
 
-    def concrete(self, tracer: Any) -> Any:
-        return tracer.value if not self.closed else self.escaped()
-
 
 def _refuse(transform: str, function: Any, record: Record) -> Any:
-    """What a finished tape appends with. It does not refer to the tape: no cycle."""
+    """The append function of a finished tape. It does not refer to the tape, to avoid a cycle."""
     raise escape_error(transform, function)
 
 
@@ -279,8 +279,8 @@ def fit_of(value: Any, out: Any, broadcasts: bool) -> Any:
 def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
     """Walk the records backward, and leave in `cotangents` those of the leaves.
 
-    `cotangents` maps keys to cotangents and starts with those of the outputs. The list is emptied
-    on the way, so that what has been used is freed.
+    `cotangents` maps keys to cotangents and starts with those of the outputs. The list is emptied along
+    the way, so that used records are freed.
     """
     take = cotangents.pop
     get = cotangents.get
@@ -302,7 +302,7 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
             if type(cotangent) is not _ndarray:
                 if cotangent is None:
                     continue
-                if isinstance(cotangent, Deposit):
+                if issubclass(type(cotangent), Deposit):  # isinstance is slow for tracers
                     cotangents[key] = accumulate(slot, cotangent)
                     continue
             if fits is not None:
@@ -322,7 +322,7 @@ def sweep(records: list[Record], cotangents: dict[int, Any]) -> None:
 
 
 def _share(cotangents: dict[int, Any], key: int, g: Any, place: int, length: int) -> None:
-    """Hand an operation with several results the cotangent of one; it gets them as a list."""
+    """Give an operation with several results the cotangent of one; it gets them as a list."""
     slot = cotangents.setdefault(key, [None] * length)
     # A tape of tensors may hold two records of one result: that of the tensor, and a saved one.
     slot[place] = g if slot[place] is None else slot[place] + g

@@ -1,7 +1,7 @@
-"""Watching: primitives mean what they mean one level below, and somebody looks on.
+"""Watching: primitives run as they do one level below, and a tool observes them.
 
 The debugging tools run functions on these tracers, so that every operation of the function, and of all
-transforms inside it, passes by here when it is evaluated.
+transforms inside it, is seen here when it is evaluated.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from functrans.core import tree
+from functrans.core.custody import guarded, kept_in_tracer, own
 from functrans.core.dispatch import Interpreter, Tracer
-from functrans.core.evaluate import as_constant, captured, compute
+from functrans.core.evaluate import as_constant, compute
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import dtype_of
 from functrans.core.tracer import ConcreteTracer
 
 
 class WatchTracer(ConcreteTracer):
-    """A value that is looked at. Nothing is lost where it is taken for the plain value it holds."""
+    """A value that is watched. Nothing is lost if it is converted to the plain value it holds."""
 
     __slots__ = ()
 
@@ -34,21 +35,21 @@ class WatchTracer(ConcreteTracer):
         other.value = self.value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        # A copy always: assignments to this array must not show in one that cannot see them.
-        return np.array(self.value, dtype=dtype)
+        # Always a copy: an assignment to this array must not change a plain array that shares its memory.
+        return np.array(self.interpreter.concrete(self), dtype=dtype)
 
     def __int__(self) -> int:
-        return int(self.value)
+        return int(self.interpreter.concrete(self))
 
     def __float__(self) -> float:
-        return float(self.value)
+        return float(self.interpreter.concrete(self))
 
     def __complex__(self) -> complex:
-        return complex(self.value)
+        return complex(self.interpreter.concrete(self))
 
 
 class Watch(Interpreter):
-    """Runs primitives; a tool looks on by overriding `evaluate`."""
+    """Runs primitives; a tool observes them by overriding `evaluate`."""
 
     __slots__ = ()
 
@@ -56,7 +57,7 @@ class Watch(Interpreter):
         if self.closed:
             self.escaped()
         if type(primitive) is HigherOrder and not primitive.plain:
-            return primitive.impl(*args, **params)  # what it does inside is seen, too
+            return primitive.impl(*args, **params)  # its inner operations are seen, too
         values = [
             arg.value if type(arg) is WatchTracer and arg.interpreter is self else as_constant(arg)
             for arg in args
@@ -69,23 +70,23 @@ class Watch(Interpreter):
     def evaluate(self, primitive: Any, values: list[Any], params: dict[str, Any]) -> Any:
         return compute(primitive, *values, **params)
 
-    def concrete(self, tracer: Any) -> Any:
-        return tracer.value if not self.closed else self.escaped()
-
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function on watched arguments; the results are plain."""
         with self:
             args, kwargs = tree.map(self._watched, (args, kwargs))
-            return tree.map(self._plain, function(*args, **kwargs))
+            leaves, structure = tree.flatten(function(*args, **kwargs))
+            leaves = [self._plain(leaf) for leaf in leaves]
+            del args, kwargs
+        return tree.unflatten(structure, own(leaves))
 
     def _watched(self, leaf: Any) -> Any:
-        # Integers count and index, and what they index need not be traced.
+        # Integers count and index, and the arrays they index need not be traced.
         if tree.is_array(leaf) and dtype_of(leaf).kind in "fc":
-            return WatchTracer(self, captured(leaf))
-        return leaf
+            return WatchTracer(self, kept_in_tracer(leaf))
+        return guarded(leaf)
 
     def _plain(self, leaf: Any) -> Any:
         ours = isinstance(leaf, Tracer) and leaf.interpreter is self
         value = leaf.value if ours else as_constant(leaf)
-        # NumPy gives numbers where we may hold arrays without axes.
+        # NumPy returns numbers where we may hold arrays without axes.
         return value[()] if ours and type(value) is np.ndarray and not value.ndim else value

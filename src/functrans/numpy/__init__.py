@@ -22,39 +22,52 @@ np.float64(6.0)
 """
 
 import sys as _sys
-from typing import Any
+import typing as _typing
+from typing import Any as _Any
 
 import numpy as _numpy
 
+from functrans.core.publishing import publish as _publish
 from functrans.core.tracer import install_method as _install_method
-from functrans.numpy import fft as fft
-from functrans.numpy import linalg as linalg
 from functrans.surface import constructors as _constructors
+from functrans.surface import functional as _functional
 from functrans.surface import standard as _standard
-from functrans.surface.functional import vectorize as vectorize
 from functrans.surface.unhooked import lookup as _lookup
 
-__version__ = _numpy.__version__
-__array_api_version__ = _standard.VERSIONS[-1]
-__array_namespace_info__ = _standard.Info
+if _typing.TYPE_CHECKING:  # the names have NumPy's types
+    from numpy import *  # noqa: F403
+else:
+    from functrans.numpy import fft as fft
+    from functrans.numpy import linalg as linalg
 
-_OURS = _constructors.CONSTRUCTORS | _standard.FUNCTIONS | {"vectorize": vectorize}
+__array_api_version__ = _standard.VERSIONS[-1]
+
+_OURS = _constructors.CONSTRUCTORS | _standard.FUNCTIONS | {"vectorize": _functional.vectorize}
 
 __all__ = sorted({*_numpy.__all__, *_OURS, *_standard.NEWER, "fft", "linalg"})
 
 
-def __getattr__(name: str) -> Any:
+_publish(__name__, _OURS.values())
+
+
+def _find(name: str) -> _Any:
     """A name that has not been asked for before."""
     if name in _OURS:
         return globals().setdefault(name, _OURS[name])
     return _lookup(name, _numpy, globals(), _standard.NEWER)
 
 
+if not _typing.TYPE_CHECKING:  # where it would be the type of every misspelled name
+    __version__ = _numpy.__version__
+    __array_namespace_info__ = _standard.Info
+    __getattr__ = _find
+
+
 def __dir__() -> list[str]:
-    return sorted({*__all__, *dir(_numpy), *globals()})
+    return __all__
 
 
-def _namespace(x: Any, /, *, api_version: str | None = None) -> Any:
+def _namespace(x: _Any, /, *, api_version: str | None = None) -> _Any:
     """The namespace of the standard that a traced value belongs to."""
     if api_version is not None and api_version not in _standard.VERSIONS:
         raise ValueError(

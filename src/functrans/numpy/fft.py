@@ -8,20 +8,26 @@ Examples
 np.float64(1.0)
 """
 
-from typing import Any
+import typing as _typing
+from functools import partial as _partial
 
 import numpy as _numpy
 
-from functrans.surface.standard import fftfreq as fftfreq
-from functrans.surface.standard import rfftfreq as rfftfreq
+from functrans.core.publishing import publish as _publish
+from functrans.surface import standard as _standard
 from functrans.surface.unhooked import lookup as _lookup
 
 __all__ = list(_numpy.fft.__all__)
 
+_publish(__name__, [_standard.fftfreq, _standard.rfftfreq])
 
-def __getattr__(name: str) -> Any:
-    return _lookup(name, _numpy.fft, globals())
+
+if _typing.TYPE_CHECKING:  # the names have NumPy's types
+    from numpy.fft import *  # noqa: F403
+else:
+    fftfreq, rfftfreq = _standard.fftfreq, _standard.rfftfreq
+    __getattr__ = _partial(_lookup, numpy=_numpy.fft, namespace=globals())
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(_numpy.fft), *globals()})
+    return __all__

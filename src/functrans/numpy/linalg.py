@@ -8,7 +8,8 @@ Examples
 np.float64(6.0)
 """
 
-from typing import Any
+import typing as _typing
+from functools import partial as _partial
 
 import numpy as _numpy
 
@@ -17,9 +18,11 @@ from functrans.surface.unhooked import lookup as _lookup
 __all__ = list(_numpy.linalg.__all__)
 
 
-def __getattr__(name: str) -> Any:
-    return _lookup(name, _numpy.linalg, globals())
+if _typing.TYPE_CHECKING:  # the names have NumPy's types
+    from numpy.linalg import *  # noqa: F403
+else:
+    __getattr__ = _partial(_lookup, numpy=_numpy.linalg, namespace=globals())
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(_numpy.linalg), *globals()})
+    return __all__

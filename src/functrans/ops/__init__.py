@@ -1,1 +1,1 @@
-"""The vocabulary: every primitive with all its rules side by side, one file per family."""
+"""The primitives, each with all its rules in one place, one file per family."""

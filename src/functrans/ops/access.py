@@ -1,17 +1,17 @@
-"""x[key] and x[key] = value as users write them, and the ways to be a view of an array."""
+"""x[key] and x[key] = value as users write them, and the kinds of views of an array."""
 
 from __future__ import annotations
 
 import operator
-import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
 from functrans.core import views
-from functrans.core.dispatch import Tracer, concrete
+from functrans.core.custody import is_private
+from functrans.core.dispatch import Tracer, concrete, is_plain
 from functrans.core.evaluate import OpenArray
+from functrans.core.floating_point import real_part
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of, shape_of
 from functrans.core.tracer import as_any_array, as_operand, install_assign, install_method
 from functrans.core.views import View, held, is_mutable, link, mark_as_array, overwrite, view_of
@@ -36,7 +36,7 @@ class IndexView(View):
         return index(parent, template=self.template)
 
     def misses(self, other: View) -> bool:
-        """By the first axis: many programs hold all rows of an array and change them one by one."""
+        """Compares the first axis: many programs keep views of all rows, and change them one by one."""
         if type(other) is not IndexView or not self.template or not other.template:
             return False
         mine, others = self.template[0], other.template[0]
@@ -88,7 +88,7 @@ class RealView(View):
         return elementwise.real(parent)
 
     def write(self, parent: Any, value: Any) -> Any:
-        return cast(value + 1j * elementwise.imag(parent), dtype_of(parent))
+        return cast(elementwise.from_parts(value, elementwise.imag(parent)), dtype_of(parent))
 
 
 class ImagView(View):
@@ -100,11 +100,11 @@ class ImagView(View):
         return elementwise.imag(parent)
 
     def write(self, parent: Any, value: Any) -> Any:
-        return cast(elementwise.real(parent) + 1j * value, dtype_of(parent))
+        return cast(elementwise.from_parts(elementwise.real(parent), value), dtype_of(parent))
 
 
 class ReadOnlyView(View):
-    """function(x), which sees changes of x and cannot be written to."""
+    """function(x), a read-only view that shows changes of x."""
 
     __slots__ = ("function",)
 
@@ -116,7 +116,7 @@ class ReadOnlyView(View):
 
 
 class FlatPlaces(View):
-    """function(x), which picks entries of x: those at these flat positions."""
+    """function(x), which selects the elements of x at these flat positions."""
 
     __slots__ = ("function", "places")
 
@@ -133,19 +133,19 @@ class FlatPlaces(View):
         return structure.reshape(changed, shape=parent.shape)
 
 
-# Whether NumPy copies depends on how an array lies in memory. A fresh array lies as NumPy laid out its
-# value, or in C order if that is not known; an assignment does not change it; a view lies as NumPy would
-# lay it out in its parent.
+# Whether NumPy copies depends on the memory layout of an array. A new array has the layout of its NumPy
+# value, or C order if that is not known; an assignment does not change the layout; a view has the layout that
+# NumPy's view of its parent would have.
 
 
 def is_view(out: Any, x: Any) -> bool:
-    """Whether NumPy would give a view, for a reshape, which copies if it must."""
+    """Whether NumPy would return a view for this reshape, rather than a copy."""
     like = layout(x)
     return like is None or np.may_share_memory(like.reshape(out.shape), like)
 
 
 def has_known_layout(x: Any) -> bool:
-    """Whether we know how NumPy's array would lie in memory; not of one that is staged."""
+    """Whether the memory layout of NumPy's array is known; it is not for a staged array."""
     return held(x) is not None
 
 
@@ -158,7 +158,7 @@ def is_contiguous(x: Any) -> bool:
 def memory_order(like: Any) -> tuple[int, ...]:
     """The axes of an array from the slowest in memory to the fastest, which is order='K'.
 
-    As NumPy's iterators sort them: along an axis that does not move in memory, any place will do.
+    The order is that of NumPy's iterators: an axis with stride 0 may be anywhere.
     """
     strides = [0 if n == 1 else abs(step) for n, step in zip(like.shape, like.strides, strict=True)]
     fastest_first: list[int] = []
@@ -175,7 +175,7 @@ def memory_order(like: Any) -> tuple[int, ...]:
 
 
 def layout(x: Any) -> Any:
-    """An array that lies in memory as NumPy's would; None for C order, or a scalar."""
+    """An array with the memory layout that NumPy's would have; None for C order, or a scalar."""
     ways = []
     while (view := view_of(x)) is not None:
         ways.append(view)
@@ -195,12 +195,12 @@ _UNSET = object()
 
 def _root_layout(x: Any) -> Any:
     value = held(x)
-    if not isinstance(value, np.ndarray) or 0 in value.shape:
+    if not is_plain(value, np.ndarray) or 0 in value.shape:
         return None
     hidden = value.ndim - len(x.shape)
-    lane = value[(0,) * hidden]  # of all lanes, one
+    lane = value[(0,) * hidden]  # one of the lanes
     if hidden:
-        # Between the entries of one lane lie those of the others; by itself it would have no gaps.
+        # The elements of the lanes are interleaved; a single lane's array would have no gaps.
         lane = np.empty_like(lane)
     return None if lane.flags.c_contiguous else lane
 
@@ -209,7 +209,7 @@ def _root_layout(x: Any) -> Any:
 
 
 def _plain_slice(entry: slice) -> slice:
-    """A slice whose ends are ints: a traced end asks for its value."""
+    """A slice whose ends are ints: the value of a traced end is read."""
     ends = (entry.start, entry.stop, entry.step)
     if all(end is None or type(end) is int for end in ends):
         return entry
@@ -238,13 +238,13 @@ def _advanced(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
         elif entry is not None and entry is not Ellipsis and not isinstance(entry, Tracer):
             if isinstance(entry, (list, tuple)):
                 entry = _operand(entry)
-            if isinstance(entry, np.ndarray) and not entry.size and entry.dtype.kind == "f":
+            if is_plain(entry, np.ndarray) and not entry.size and entry.dtype.kind == "f":
                 entry = entry.astype(np.intp)  # an empty list
             elif not isinstance(entry, Tracer):
                 entry = np.asarray(entry)
         if isinstance(entry, (np.ndarray, Tracer)):
             kind = dtype_of(entry).kind
-            if kind == "b":  # its shape decides the result's: ask for the values
+            if kind == "b":  # the shape of the result depends on its values: read them
                 mask = np.asarray(concrete(entry))
                 _check_mask(mask, shape_of(x), expanded)
                 expanded += list(mask.nonzero())
@@ -256,8 +256,8 @@ def _advanced(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
     return _template(_without_ellipsis(expanded, len(shape)), shape, held(x) is None)
 
 
-def _is_flag(entry: Any) -> bool:
-    """Whether an entry of a key is True or False, which stand for no axis."""
+def is_flag(entry: Any) -> bool:
+    """Whether an entry of a key is True or False, which consume no axis."""
     if isinstance(entry, (bool, np.bool_)):
         return True
     is_array = isinstance(entry, (np.ndarray, Tracer))
@@ -267,27 +267,27 @@ def _is_flag(entry: Any) -> bool:
 def without_flags(x: Any, key: Any) -> tuple[Any, Any]:
     """x[key] as a key of a view of x, without True and False.
 
-    A flag is an array of one index, or of none, into an axis of length 1 that stands in its place.
+    A flag becomes an array of one index, or of none, into a new axis of length 1 at its position.
     """
     entries = key if type(key) is tuple else (key,)
-    if not any(map(_is_flag, entries)):
+    if not any(map(is_flag, entries)):
         return x, key
     axes: list[Any] = []  # which make the view
     places: list[Any] = []
     for entry in entries:
-        if _is_flag(entry):
+        if is_flag(entry):
             axes.append(None)
             places.append(np.zeros(int(bool(entry)), np.intp))
             continue
         if entry is Ellipsis:
             axes.append(Ellipsis)
         elif entry is not None:
-            axes += [slice(None)] * _axes_taken(entry)
+            axes += [slice(None)] * axes_taken(entry)
         places.append(entry)
     return x[tuple(axes)], tuple(places)
 
 
-def _axes_taken(entry: Any) -> int:
+def axes_taken(entry: Any) -> int:
     """How many axes an entry of a key stands for."""
     if isinstance(entry, list):
         entry = as_operand(entry)
@@ -296,7 +296,7 @@ def _axes_taken(entry: Any) -> int:
 
 
 def _check_mask(mask: Any, shape: tuple[int, ...], before: list[Any]) -> None:
-    """NumPy refuses a mask whose shape differs from the axes it stands for."""
+    """Raise NumPy's error for a mask whose shape differs from the axes that it indexes."""
     if any(entry is Ellipsis for entry in before):
         return
     axis = sum(entry is not None for entry in before)
@@ -310,7 +310,11 @@ def _check_mask(mask: Any, shape: tuple[int, ...], before: list[Any]) -> None:
 
 
 def _without_ellipsis(entries: list[Any], ndim: int) -> list[Any]:
-    """Write the Ellipsis, or the missing end of an index, as full slices."""
+    """Write the Ellipsis, or the missing end of an index, as full slices.
+
+    An Ellipsis between arrays stays even if it stands for no axis: to NumPy it separates the arrays, so that
+    their axes come first.
+    """
     used = sum(entry is not None and entry is not Ellipsis for entry in entries)
     if used > ndim:
         raise IndexError(
@@ -322,27 +326,39 @@ def _without_ellipsis(entries: list[Any], ndim: int) -> list[Any]:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if not places:
         return entries + missing
-    return entries[: places[0]] + missing + entries[places[0] + 1 :]
+    before, after = entries[: places[0]], entries[places[0] + 1 :]
+    if not missing and any(map(_is_place, before)) and any(map(_is_place, after)):
+        return entries
+    return before + missing + after
+
+
+def _is_place(entry: Any) -> bool:
+    """Whether an entry is an integer, or an array of them."""
+    return entry is not None and entry is not Ellipsis and type(entry) is not slice
 
 
 def _template(
     entries: list[Any], shape: tuple[int, ...], unknown: bool
 ) -> tuple[tuple[Any, ...], list[Any]]:
-    template: list[Any] = []
-    arrays: list[Any] = []
-    axis = 0
-    for entry in entries:
-        axis += entry is not None
-        if entry is None or type(entry) is slice:
-            template.append(entry)
-        else:  # beside arrays, NumPy takes integers as arrays too
-            template.append(ARRAY)
-            arrays.append(entry if isinstance(entry, Tracer) else np.asarray(entry))
-            if unknown and not isinstance(entry, Tracer):
-                np.take(
-                    np.broadcast_to(np.False_, shape[axis - 1]), entry
-                )  # NumPy checks the range
-    return tuple(template), arrays
+    # Next to arrays, NumPy treats integers as arrays, too.
+    arrays = [
+        entry if isinstance(entry, Tracer) else np.asarray(entry)
+        for entry in entries
+        if _is_place(entry)
+    ]
+    if unknown:
+        _check_range(entries, shape)
+    return tuple(ARRAY if _is_place(entry) else entry for entry in entries), arrays
+
+
+def _check_range(entries: list[Any], shape: tuple[int, ...]) -> None:
+    """Raise NumPy's error for integers that are out of range; there is none if no element is read."""
+    axes = [entry for entry in entries if entry is not None and entry is not Ellipsis]
+    if any(_is_place(entry) and 0 in shape_of(entry) for entry in axes):
+        return
+    for entry, length in zip(axes, shape, strict=True):
+        if _is_place(entry) and not isinstance(entry, Tracer):
+            np.take(np.broadcast_to(np.False_, length), entry)
 
 
 def index_of(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
@@ -355,7 +371,7 @@ def index_of(x: Any, key: Any) -> tuple[tuple[Any, ...], list[Any]]:
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """x[key] for every key that NumPy takes; x is traced, and parts of the key may be."""
+    """x[key] for every key that NumPy accepts; x is traced, and parts of the key may be."""
     template = (key,) if type(key) is int else _basic(key)
     if template is None:
         x, key = without_flags(x, key)
@@ -375,7 +391,7 @@ def getitem(x: Any, key: Any) -> Any:
 
 
 def setitem(x: Any, key: Any, value: Any) -> None:
-    """x[key] = value for a traced x, and for every key that NumPy takes."""
+    """x[key] = value for a traced x, and every key that NumPy accepts."""
     if not is_mutable(x):
         raise TypeError(f"a scalar ({x.dtype}) does not support item assignment")
     value = _assigned(value, x)
@@ -386,7 +402,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     if template is None:
         mask = _mask(x, key)
         if mask is not None and not shape_of(value):
-            # Without asking which entries they are: it works on values that are not known.
+            # Without reading the mask, so that it works on unknown values.
             overwrite(x, structure.where(mask, _cast_like(value, x), x))
             return
         x, key = without_flags(x, key)
@@ -394,24 +410,22 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     elif isinstance(value, Tracer):
         view = view_of(value)
         if type(view) is IndexView and view.parent is x and view.template == template:
-            return  # the end of x[key] += y: the view has written already
+            return  # the end of x[key] += y: the view has already written
     shape = shape_of(value)
     if shape and shape[0] == 1:  # NumPy ignores extra ones in front
         extra = len(shape) - shape_only(x, template, arrays).ndim
         if extra > 0 and shape[:extra] == (1,) * extra:
             value = structure.reshape(value, shape=shape[extra:])
-    if dtype_of(value).kind == "c" and x.dtype.kind != "c" and held(x) is None:
-        warnings.warn(  # as NumPy will when the graph runs
-            "Casting complex values to real discards the imaginary part",
-            np.exceptions.ComplexWarning,
-            stacklevel=2,
-        )
-    alone = x.interpreter.bottom and _is_private(x) and not _is_foreign(value, x)
+    if dtype_of(value).kind == "c" and x.dtype.kind in "iuf" and type(value) is not complex:
+        value = real_part(value)
+    # A view may refuse, after its own array has changed.
+    alone = x.interpreter.bottom and view_of(x) is None and is_private(x, "value")
+    alone = alone and not _is_foreign(value, x)
     if alone and arrays:
         alone = not any(_is_foreign(array, x) for array in arrays)
     change = update
     if alone:
-        change = update_both_in_place if _is_tangent_private(x) else update_in_place
+        change = update_both_in_place if is_private(x, "detail") else update_in_place
     overwrite(x, change(x, value, *arrays, template=template))
 
 
@@ -445,7 +459,7 @@ def _operand(value: Any) -> Any:
 
 
 def _assigned(value: Any, x: Any) -> Any:
-    """A value to assign into x; NumPy converts what is not a number, such as None to nan."""
+    """A value to assign into x; NumPy converts other objects, such as None to nan."""
     if isinstance(value, Tracer) or type(value) in PYTHON_SCALARS:
         return value
     array = as_any_array(value)
@@ -454,7 +468,7 @@ def _assigned(value: Any, x: Any) -> Any:
 
 def _mask(x: Any, key: Any) -> Any:
     """A key that is one boolean array, as it broadcasts against x; None for other keys."""
-    if isinstance(key, (bool, np.bool_)):
+    if is_plain(key, (bool, np.bool_)):
         return key
     if not isinstance(key, (np.ndarray, Tracer)) or dtype_of(key).kind != "b":
         return None
@@ -474,37 +488,6 @@ def _cast_like(value: Any, x: Any) -> Any:
 
 def _is_foreign(value: Any, x: Any) -> bool:
     return isinstance(value, Tracer) and value.interpreter is not x.interpreter
-
-
-def _references(x: Any) -> int:
-    value = x.value
-    return sys.getrefcount(value)
-
-
-_ALONE = _references(OpenArray(np.zeros(1)))
-
-
-def _is_private(x: Any) -> bool:
-    """Whether nobody but this tracer can see its array: no record, no view, no user."""
-    value = getattr(x, "value", None)
-    if type(value) is not np.ndarray or value.base is not None or not value.flags.writeable:
-        return False
-    del value
-    return _references(x) <= _ALONE
-
-
-def _is_tangent_private(x: Any) -> bool:
-    """Whether nobody but a dual number can see its tangent."""
-    tangent = getattr(x, "detail", None)
-    if type(tangent) is not np.ndarray or tangent.base is not None or not tangent.flags.writeable:
-        return False
-    del tangent
-    return _tangent_references(x) <= _ALONE
-
-
-def _tangent_references(x: Any) -> int:
-    tangent = x.detail
-    return sys.getrefcount(tangent)
 
 
 install_assign(assign_all)

@@ -1,7 +1,7 @@
 """Collectives: operations across the lanes of a named `vmap` axis.
 
-`sum_lanes` gives every lane the sum over all lanes, and `all_lanes` the values of all of them. A
-value that is not mapped over the axis is the same in every lane, and that is what `impl` is about.
+`sum_lanes` gives every lane the sum over all lanes, and `all_lanes` the values of all of them. A value that
+is not mapped over the axis is the same in every lane; `impl` is for this case.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import named_axis
+from functrans.core.dispatch import named_axis, running_interpreters
 from functrans.core.primitive import Collective
 from functrans.core.shapes import ArraySpec, shape_of
+from functrans.ops import reduction
 from functrans.ops.indexing import ARRAY, index
 
 
@@ -20,6 +21,9 @@ def axis_size(name: Any, what: str) -> int:
     """The number of lanes of a named axis, all of which must be in this run."""
     axis = named_axis(name)
     axis.require_all_lanes(what)
+    for interpreter in running_interpreters():
+        if interpreter.level > axis.level:
+            interpreter.note_axis(axis)
     return axis.total  # type: ignore[no-any-return]
 
 
@@ -45,8 +49,9 @@ sum_lanes: Collective = Collective(
     ),
     batch=lambda primitive, args, batched, size, params: primitive(*args, **params),
     shape=lambda specs, params: specs[0],
+    kind="reduction",
 )
-sum_lanes.collect = lambda value: value.sum(axis=0)
+sum_lanes.collect = lambda value: reduction.sum(value, axis=(0,), keepdims=False)
 
 all_lanes: Collective = Collective(
     "all_gather",
@@ -59,5 +64,6 @@ all_lanes: Collective = Collective(
     shape=lambda specs, params: ArraySpec(
         (axis_size(params["axis_name"], "all_gather"), *specs[0].shape), specs[0].dtype
     ),
+    kind="reduction",
 )
 all_lanes.collect = lambda value: value

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.evaluate import kept
-from functrans.core.primitive import Primitive
+from functrans.core.custody import kept
+from functrans.core.primitive import Primitive, bare
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
 from functrans.core.tracer import UFUNCS, as_operand, install_binary
-from functrans.ops.families import result_spec, vjp_from_rules
+from functrans.ops.families import insert_ones, result_spec, vjp_from_rules
+from functrans.ops.long_products import LONG_BLOCK, exact_einsum, loses_digits, product
 
 # matmul: c = x y, so that g y^T flows to x and x^T g to y; a vector has no row or column axis, and
 # leading axes broadcast.
@@ -21,39 +22,37 @@ from functrans.ops.families import result_spec, vjp_from_rules
 _SCALAR_OPERAND = "matmul: an operand has no dimensions; use * for scalars"
 
 
-def _swap(x: Any) -> Any:
+def swap(x: Any) -> Any:
+    """The transpose of each matrix."""
     return np.swapaxes(x, -1, -2)
-
-
-def _product(x: Any, y: Any) -> Any:
-    """x @ y; for two matrices `dot` is the same call of BLAS with half the overhead."""
-    if type(x) is np.ndarray and type(y) is np.ndarray and x.ndim == y.ndim == 2:
-        return x.dot(y)
-    return x @ y
 
 
 def _matmul_back_to_x(g: Any, x_shape: tuple[int, ...], y: Any) -> Any:
     if y.ndim == 1:
         return g * y if len(x_shape) == 1 else sum_to_shape(g[..., None] * y, x_shape)
     if len(x_shape) == 1:
-        return y @ g if y.ndim == 2 else sum_to_shape((y @ g[..., None])[..., 0], x_shape)
-    return _product(g, y.T) if y.ndim == 2 else sum_to_shape(g @ _swap(y), x_shape)
+        return product(y, g) if y.ndim == 2 else sum_to_shape((y @ g[..., None])[..., 0], x_shape)
+    return product(g, y.T) if y.ndim == 2 else sum_to_shape(g @ swap(y), x_shape)
 
 
 def _matmul_back_to_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
     if len(y_shape) == 1:
         if x.ndim == 1:
             return g * x
-        return g @ x if x.ndim == 2 else sum_to_shape((g[..., None, :] @ x)[..., 0, :], y_shape)
+        return (
+            product(g, x)
+            if x.ndim == 2
+            else sum_to_shape((g[..., None, :] @ x)[..., 0, :], y_shape)
+        )
     if x.ndim == 1:
         return sum_to_shape(x[:, None] * g[..., None, :], y_shape)
     if len(y_shape) == 2:
         if x.ndim == 2:
-            return _product(x.T, g)
+            return product(x.T, g)
         # A matrix that many matrices were multiplied with: one product of the stacked rows.
         rows = prod(x.shape[:-1])
-        return _product(x.reshape((rows, x.shape[-1])).T, g.reshape((rows, g.shape[-1])))
-    return sum_to_shape(_swap(x) @ g, y_shape)
+        return product(x.reshape((rows, x.shape[-1])).T, g.reshape((rows, g.shape[-1])))
+    return sum_to_shape(swap(x) @ g, y_shape)
 
 
 def _matmul_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
@@ -65,7 +64,11 @@ def _matmul_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
 
 def _matmul_pull_both(g: Any, saved: Any) -> Any:
     x, y = saved
-    if type(x) is type(y) is type(g) is np.ndarray and x.ndim == y.ndim == 2:
+    if (
+        type(x) is type(y) is type(g) is np.ndarray
+        and x.ndim == y.ndim == 2
+        and len(x) <= LONG_BLOCK >= y.shape[1]
+    ):
         return g.dot(y.T), x.T.dot(g)  # the common case, without the calls
     return _matmul_back_to_x(g, x.shape, y), _matmul_back_to_y(g, x, y.shape)
 
@@ -97,10 +100,8 @@ def _matmul_batch(primitive: Any, args: Any, batched: Any, size: int, params: An
     if y_ndim == 1:
         y = y[..., None]
     lead = max(len(x.shape) - x_mapped, len(y.shape) - y_mapped)
-    if x_mapped and len(x.shape) - 1 < lead:
-        x = x.reshape(x.shape[:1] + (1,) * (lead - len(x.shape) + 1) + x.shape[1:])
-    if y_mapped and len(y.shape) - 1 < lead:
-        y = y.reshape(y.shape[:1] + (1,) * (lead - len(y.shape) + 1) + y.shape[1:])
+    x = insert_ones(x, lead + 1 - len(x.shape)) if x_mapped else x
+    y = insert_ones(y, lead + 1 - len(y.shape)) if y_mapped else y
     out = matmul(x, y)
     if y_ndim == 1:
         out = out[..., 0]
@@ -116,7 +117,7 @@ def _matmul_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
         raise ValueError(
-            f"matmul: the shapes {x.shape} and {y.shape} do not fit (size {inner} is different "
+            f"matmul: the shapes {x.shape} and {y.shape} do not match (size {inner} is different "
             f"from {x.shape[-1]})"
         )
     lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
@@ -125,7 +126,15 @@ def _matmul_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
     return result_spec(np.matmul, small, {}, shape)
 
 
-matmul = Primitive("matmul", _product, jvp=_matmul_jvp, batch=_matmul_batch, shape=_matmul_spec)
+matmul = Primitive(
+    "matmul",
+    product,
+    jvp=_matmul_jvp,
+    batch=_matmul_batch,
+    shape=_matmul_spec,
+    kind="linear algebra",
+    views=False,
+)
 matmul.rules = _matmul_rules
 matmul.vjp = vjp_from_rules(matmul)
 UFUNCS[np.matmul] = matmul
@@ -136,9 +145,12 @@ install_binary("matmul", matmul)
 
 
 def _einsum(*operands: Any, subscripts: str) -> Any:
-    # The optimizing path calls BLAS, but costs some 20 microseconds to set up.
+    if loses_digits(operands, subscripts):
+        return exact_einsum(operands, subscripts)
+    # The optimizing path calls BLAS, but takes about 20 microseconds to set up.
     large = sum(np.size(operand) for operand in operands) > 4096 or len(operands) > 2
-    return np.einsum(subscripts, *operands, optimize=large)
+    result = np.einsum(subscripts, *operands, optimize=large)
+    return result if result.ndim else result[()]  # as NumPy does by default
 
 
 def _split(subscripts: str) -> tuple[list[str], str]:
@@ -164,7 +176,7 @@ def _einsum_back(k: int, g: Any, args: tuple[Any, ...], spec: ArraySpec, subscri
         if j != k:
             operands.append(other)
             terms.append(inputs[j])
-    # A letter that stands twice in the operand (a diagonal) gets a second name, tied by an identity.
+    # A letter that occurs twice in the operand (a diagonal) gets a second name, tied by an identity matrix.
     spare = iter(letter for letter in string.ascii_letters if letter not in subscripts)
     target = ""
     for axis, letter in enumerate(term):
@@ -174,13 +186,13 @@ def _einsum_back(k: int, g: Any, args: tuple[Any, ...], spec: ArraySpec, subscri
             terms.append(letter + twin)
             letter = twin
         target += letter
-    # A letter that nothing else mentions was summed away: its axis comes back by broadcasting.
+    # A letter that occurs nowhere else was summed over: its axis is restored by broadcasting.
     present = set("".join(terms))
     reachable = "".join(letter for letter in target if letter in present)
     result = einsum(*operands, subscripts=f"{','.join(terms)}->{reachable}")
     lengths = dict(zip(reachable, shape_of(result), strict=True))
     result = np.reshape(result, tuple(lengths.get(letter, 1) for letter in target))
-    # Where everything else has length 1, this operand's own length was broadcast against.
+    # If all others have length 1, they were broadcast to this operand's length.
     full = tuple(
         n if lengths.get(letter, 1) == 1 else lengths[letter]
         for letter, n in zip(target, shape, strict=True)
@@ -193,7 +205,7 @@ def _einsum_pull(g: Any, saved: Any) -> Any:
     parts = tuple(
         _einsum_back(k, g, args, spec, subscripts) for k, spec in enumerate(specs) if mask >> k & 1
     )
-    return parts if len(parts) > 1 else parts[0]
+    return bare(parts)
 
 
 def _einsum_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
@@ -231,6 +243,8 @@ einsum = Primitive(
     vjp=_einsum_vjp,
     batch=_einsum_batch,
     shape=_einsum_spec,
+    kind="linear algebra",
+    views=True,
 )
 
 
@@ -251,7 +265,7 @@ def canonical_subscripts(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
         (n - len(t) + 3 for t, n in zip(terms, ndims, strict=True) if "..." in t), default=0
     )
     if longest < 0 or longest > len(spare):
-        raise ValueError(f"einsum: {text!r} does not fit operands with {ndims} dimensions")
+        raise ValueError(f"einsum: {text!r} does not match operands with {ndims} dimensions")
     dots = "".join(spare[:longest])
     for k, (term, ndim) in enumerate(zip(terms, ndims, strict=True)):
         if "..." in term:
@@ -260,7 +274,7 @@ def canonical_subscripts(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
                 raise ValueError(f"einsum: the term {term!r} needs more than {ndim} dimensions")
             terms[k] = term.replace("...", dots[longest - own :] if own else "")
         if len(terms[k]) != ndim:
-            raise ValueError(f"einsum: the term {term!r} does not fit {ndim} dimensions")
+            raise ValueError(f"einsum: the term {term!r} does not match {ndim} dimensions")
     if arrow:
         output = output.replace("...", dots)
     else:
@@ -269,7 +283,7 @@ def canonical_subscripts(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
         output = dots + "".join(once)
     for letter in output:
         if letter not in "".join(terms):
-            raise ValueError(f"einsum: the output index {letter!r} is in no operand")
+            raise ValueError(f"einsum: the output index {letter!r} does not occur in an operand")
     return f"{','.join(terms)}->{output}", arrays
 
 

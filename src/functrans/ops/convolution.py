@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.primitive import Primitive
-from functrans.core.shapes import ArraySpec, shape_of, sum_to_shape
+from functrans.core.primitive import Primitive, bare
+from functrans.core.shapes import ArraySpec, checked_length, shape_of, sum_to_shape
 from functrans.ops.families import align_batched, result_spec
 
 
@@ -26,7 +26,7 @@ def _convolve(x: Any, y: Any) -> Any:
 
 
 def _back(g: Any, other: Any, shape: tuple[int, ...]) -> Any:
-    """sum_k g_k y_{k-i}: the convolution with y reversed, from the place where i = 0."""
+    """sum_k g_k y_{k-i}: the convolution with y reversed, starting at i = 0."""
     whole = convolve(g, other[..., ::-1])
     start = shape_of(other)[-1] - 1
     return sum_to_shape(whole[..., start : start + shape[-1]], shape)
@@ -46,7 +46,7 @@ def _pull(g: Any, saved: Any) -> Any:
         parts.append(_back(g, y, x_shape))
     if mask & 2:
         parts.append(_back(g, x, y_shape))
-    return tuple(parts) if len(parts) > 1 else parts[0]
+    return bare(parts)
 
 
 def _vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
@@ -57,6 +57,7 @@ def _vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
 
 def _spec(specs: tuple[ArraySpec, ...], params: Any) -> Any:
     x, y = specs
+    checked_length(min(x.shape[-1], y.shape[-1]), least=1)
     lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     small = [ArraySpec((1,), x.dtype), ArraySpec((1,), y.dtype)]
     return result_spec(np.convolve, small, {}, (*lead, x.shape[-1] + y.shape[-1] - 1))
@@ -69,4 +70,5 @@ convolve = Primitive(
     vjp=_vjp,
     batch=lambda primitive, args, batched, size, params: primitive(*align_batched(args, batched)),
     shape=_spec,
+    kind="linear algebra",
 )

@@ -8,7 +8,8 @@ import numpy as np
 
 from functrans.core.shapes import dtype_of
 from functrans.ops.factorization import H, factorization, inverse
-from functrans.ops.spectral import rounding, svd
+from functrans.ops.gaps import rounding
+from functrans.ops.singular import svd
 from functrans.ops.structure import stop_gradient
 
 
@@ -40,7 +41,7 @@ slogdet = factorization(
 
 
 def _cofactors(a: Any) -> Any:
-    """The matrix of cofactors, which is the derivative of det A by A, also where A is singular.
+    """The matrix of cofactors: the derivative of det A with respect to A, even where A is singular.
 
     With K = M^-1 of the bordered matrix M = [[A, U], [V^H, W]], Jacobi's identity for complementary
     minors says det A = det M det K_22 for all borders. So, with constant borders,
@@ -59,7 +60,7 @@ def _cofactors(a: Any) -> Any:
     finite = np.all(np.isfinite(a), axis=(-2, -1), keepdims=True)
     a = np.where(finite, a, 0)
     u, s, vh = svd(stop_gradient(a))
-    low_rank = (s[..., -3:-2] <= rounding(s))[..., None]
+    low_rank = (s[..., -3:-2] <= rounding(dtype_of(s), n) * s[..., :1])[..., None]
     scale = np.where(low_rank, 0, s[..., :1, None])
     corner = np.where(low_rank, np.eye(2, dtype=dtype), 0)
     above = np.concatenate([a, scale * u[..., -2:]], axis=-1)

@@ -1,9 +1,9 @@
-"""Entry-by-entry functions: a table of partial derivatives.
+"""Elementwise functions: a table of partial derivatives.
 
-Conventions at kinks: abs, relu and clip have derivative 0 where they are not differentiable, and
-ties in maximum and minimum share evenly. Complex functions: a holomorphic function has its complex
-derivative; for one that is real of a complex argument, u(x + iy), the entry is du/dx - i du/dy,
-and taking the real part of (entry * tangent) gives the tangent.
+Conventions at kinks: abs and clip have derivative 0 where they are not differentiable, and ties in
+maximum and minimum share evenly. Complex functions: a holomorphic function has its complex
+derivative; for a real function of a complex argument, u(x + iy), the entry is du/dx - i du/dy, and
+the tangent is the real part of (entry * tangent of x + iy).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.primitive import as_first_argument
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of
 from functrans.core.tracer import UFUNCS, in_numpy
 from functrans.ops.families import constant, elementwise
@@ -26,7 +27,7 @@ _NUMPY_DIVIDES = frozenset({np.ndarray, np.float64})
 
 
 def _one_over(y: Any) -> Any:
-    """1 / y, and for 0.0 as NumPy has it; Python would raise an exception."""
+    """1 / y with NumPy's result for 0.0, where Python would raise an exception."""
     if type(y) not in PYTHON_SCALARS or y:
         return 1 / in_numpy(y)
     return (
@@ -129,7 +130,7 @@ tan = elementwise(np.tan, lambda out: 1 + out * out)
 
 
 def _arcsin_slope(x: Any) -> Any:
-    """1 / sqrt(1 - x^2); for complex x on the branch of arcsin, also on the cuts beyond 1 and -1."""
+    """1 / sqrt(1 - x^2); for complex x on the branch of arcsin, including the cuts beyond 1 and -1."""
     if dtype_of(x).kind == "c":
         return 1 / (np.sqrt(-(x - 1)) * np.sqrt(1 + x))
     return 1 / np.sqrt(1 - x * x)
@@ -154,20 +155,18 @@ UFUNCS[np.radians] = deg2rad
 UFUNCS[np.degrees] = rad2deg
 
 
-def _safe_ratio(x: Any, length: Any) -> Any:
-    """x / length, and 0 where the length is 0."""
-    return np.where(length == 0, 0, x / np.where(length == 0, 1, length))
+def safe_ratio(one: Any, other: Any) -> Any:
+    """one / other, and 0 where other is 0, without a NumPy warning."""
+    return np.where(other == 0, 0, one / np.where(other == 0, 1, other))
 
 
-hypot = elementwise(
-    np.hypot, lambda out, x: _safe_ratio(x, out), lambda out, y: _safe_ratio(y, out)
-)
+hypot = elementwise(np.hypot, lambda out, x: safe_ratio(x, out), lambda out, y: safe_ratio(y, out))
 
 # Absolute value, sign, and the larger of two.
 
 
 def _sign(out: Any, x: Any) -> Any:
-    return _safe_ratio(np.conj(x), out) if dtype_of(x).kind == "c" else np.sign(x)
+    return safe_ratio(np.conj(x), out) if dtype_of(x).kind == "c" else np.sign(x)
 
 
 absolute = elementwise(np.absolute, lambda out, x: _sign(out, x), impl=operator.abs, operator="abs")
@@ -176,6 +175,8 @@ fabs = elementwise(np.fabs, lambda x: np.sign(x))
 
 def _share(wins: Any, ties: Any, like: Any) -> Any:
     """1 where this argument wins, 1/2 where both are equal, 0 elsewhere."""
+    if type(ties) is np.ndarray and not ties.any():
+        return wins  # which is cheaper
     return cast(0.5 * ties + wins, dtype_of(like))
 
 
@@ -194,8 +195,8 @@ fmin = elementwise(
     lambda x, y: _share((x < y) | np.isnan(y), x == y, x),
     lambda x, y: _share((y < x) | np.isnan(x), x == y, y),
 )
+# torch's relu, whose derivative at 0 is 0.
 relu = elementwise(None, lambda x: x > 0, impl=lambda x: np.maximum(x, 0), name="relu")
-neg_relu = elementwise(None, lambda x: x < 0, impl=lambda x: np.minimum(x, 0), name="minimum_zero")
 copysign = elementwise(np.copysign, lambda x, y: np.copysign(1.0, x) * np.copysign(1.0, y), None)
 clip = elementwise(
     None,
@@ -204,10 +205,18 @@ clip = elementwise(
     lambda x, y, z: (x >= z) | (y >= z),
     impl=np.clip,
     name="clip",
+    views=False,
+)
+# With one limit, clip is np.maximum or np.minimum in NumPy; the derivative at the limit stays that of clip.
+clip_low = elementwise(
+    None, lambda x, y: x > y, lambda x, y: x <= y, impl=np.maximum, name="clip_low"
+)
+clip_high = elementwise(
+    None, lambda x, y: x < y, lambda x, y: x >= y, impl=np.minimum, name="clip_high"
 )
 # The length of a vector from its squared length; its subgradient at 0 is 0.
 root_of_squares = elementwise(
-    None, lambda out: _safe_ratio(0.5, out), impl=np.sqrt, name="root_of_squares"
+    None, lambda out: safe_ratio(0.5, out), impl=np.sqrt, name="root_of_squares"
 )
 ldexp = elementwise(np.ldexp, lambda y: np.exp2(y), None)
 exponent = elementwise(None, None, impl=lambda x: np.frexp(x)[1], name="exponent")
@@ -216,9 +225,14 @@ heaviside = elementwise(np.heaviside, None, lambda x: x == 0)
 
 # Real functions of complex numbers.
 
-real = elementwise(None, 1, impl=np.real, name="real")
+real = elementwise(None, 1, impl=np.real, name="real", views=True, form=as_first_argument)
 imag = elementwise(
-    None, lambda x: -1j if dtype_of(x).kind == "c" else 0.0, impl=np.imag, name="imag"
+    None,
+    lambda x: -1j if dtype_of(x).kind == "c" else 0.0,
+    impl=np.imag,
+    name="imag",
+    views=True,
+    form=as_first_argument,
 )
 angle = elementwise(
     None,
@@ -227,45 +241,46 @@ angle = elementwise(
     name="angle",
 )
 
-# No derivative: comparisons, logic, bits, rounding, and questions about floating point numbers.
 
-_ufunc: Any
-for _ufunc, _operator, _impl in (
-    (np.greater, "gt", operator.gt),
-    (np.greater_equal, "ge", operator.ge),
-    (np.less, "lt", operator.lt),
-    (np.less_equal, "le", operator.le),
-    (np.equal, "eq", operator.eq),
-    (np.not_equal, "ne", operator.ne),
-    (np.floor_divide, "floordiv", operator.floordiv),
-    (np.bitwise_and, "and", operator.and_),
-    (np.bitwise_or, "or", operator.or_),
-    (np.bitwise_xor, "xor", operator.xor),
-    (np.left_shift, "lshift", operator.lshift),
-    (np.right_shift, "rshift", operator.rshift),
-):
-    constant(_ufunc, 2, impl=_impl, operator=_operator)
-constant(np.invert, 1, impl=operator.invert, operator="invert")
+def _from_parts(x: Any, y: Any) -> Any:
+    out = np.empty(
+        np.broadcast_shapes(np.shape(x), np.shape(y)), np.result_type(x, y, np.complex64)
+    )
+    out.real, out.imag = x, y
+    return out[()]
 
-for _ufunc in (
-    np.logical_not,
-    np.isnan,
-    np.isinf,
-    np.isfinite,
-    np.signbit,
-    np.sign,
-    np.floor,
-    np.ceil,
-    np.trunc,
-    np.rint,
-    np.spacing,
-):
-    constant(_ufunc, 1)
-for _ufunc in (
-    np.logical_and,
-    np.logical_or,
-    np.logical_xor,
-    np.gcd,
-    np.lcm,
-):
-    constant(_ufunc, 2)
+
+# x + iy, and not x + 1j * y: 1j times an infinite y has a real part that is nan.
+from_parts = elementwise(None, 1, lambda: 1j, impl=_from_parts, name="from_parts")
+
+# No derivative: comparisons, logic, bits, rounding, and tests of floating point numbers.
+
+greater = constant(np.greater, 2, impl=operator.gt, operator="gt")
+greater_equal = constant(np.greater_equal, 2, impl=operator.ge, operator="ge")
+less = constant(np.less, 2, impl=operator.lt, operator="lt")
+less_equal = constant(np.less_equal, 2, impl=operator.le, operator="le")
+equal = constant(np.equal, 2, impl=operator.eq, operator="eq")
+not_equal = constant(np.not_equal, 2, impl=operator.ne, operator="ne")
+floor_divide = constant(np.floor_divide, 2, impl=operator.floordiv, operator="floordiv")
+bitwise_and = constant(np.bitwise_and, 2, impl=operator.and_, operator="and")
+bitwise_or = constant(np.bitwise_or, 2, impl=operator.or_, operator="or")
+bitwise_xor = constant(np.bitwise_xor, 2, impl=operator.xor, operator="xor")
+left_shift = constant(np.left_shift, 2, impl=operator.lshift, operator="lshift")
+right_shift = constant(np.right_shift, 2, impl=operator.rshift, operator="rshift")
+invert = constant(np.invert, 1, impl=operator.invert, operator="invert")
+logical_not = constant(np.logical_not, 1)
+isnan = constant(np.isnan, 1)
+isinf = constant(np.isinf, 1)
+isfinite = constant(np.isfinite, 1)
+signbit = constant(np.signbit, 1)
+sign = constant(np.sign, 1)
+floor = constant(np.floor, 1)
+ceil = constant(np.ceil, 1)
+trunc = constant(np.trunc, 1)
+rint = constant(np.rint, 1)
+spacing = constant(np.spacing, 1)
+logical_and = constant(np.logical_and, 2)
+logical_or = constant(np.logical_or, 2)
+logical_xor = constant(np.logical_xor, 2)
+gcd = constant(np.gcd, 2)
+lcm = constant(np.lcm, 2)

@@ -1,23 +1,16 @@
 """Functions of matrices that LAPACK computes: the family, linear systems, Cholesky and QR.
 
-Eigenvalues and singular values are in spectral.py, determinants in determinant.py.
+Eigenvalues are in spectral.py, singular values and the pseudoinverse in singular.py, determinants in
+determinant.py.
 
-All work on stacks: the last two axes are the matrix. `factorization` states how the results move
-with the matrix (`push`), and what flows back (`pull`), for the inner product Re Σ conj(x) y, in
-which the mathematics is usually written: the adjoint of dA -> X dA Y is G -> X^H G Y^H. H(x) is the
-conjugate transpose. The sweep's inner product has no conjugate, so `factorization` conjugates what
-goes into `pull` and what comes out.
+All work on stacks: the last two axes are the matrix. `factorization` is given the tangents of the results
+(`push`) and the cotangent of the matrix (`pull`), for the inner product Re Σ conj(x) y, which is usual in
+mathematics: the adjoint of dA -> X dA Y is G -> X^H G Y^H. H(x) is the conjugate transpose. The inner product
+of the backward pass has no conjugate, so `factorization` conjugates the inputs and outputs of `pull`.
 
-Conventions. Functions of Hermitian matrices (cholesky, eigh) are differentiated among Hermitian
-matrices: they see the Hermitian part of a tangent, and their cotangent is Hermitian, whichever
-triangle NumPy reads.
-
-Eigenvectors and singular vectors are determined up to phases, and up to rotations where values
-coincide. Their tangents have no component along this freedom, so that functions which do not depend
-on it have their derivative: sums of the values, projectors on whole eigenspaces, U V^H. Values
-closer than rounding count as equal, so that rounding is never divided by rounding. One thing is
-beyond reach: how equal values part, and what the vectors then do. V f(w) V^H, and second
-derivatives by w, need this between two equal eigenvalues, and lose that part there.
+Functions of Hermitian matrices (cholesky, eigh) read one triangle, and so do their derivatives:
+`from_triangle` is the Hermitian matrix that a triangle stands for, and `to_triangle` its adjoint. The
+cotangent of the other triangle is zero.
 """
 
 from __future__ import annotations
@@ -27,21 +20,27 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.primitive import Primitive, Rule
-from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
-from functrans.ops.families import align_batched, result_spec
+from functrans.core.primitive import Primitive, Rule, bare, of_mask
+from functrans.core.shapes import ArraySpec, checked_choice, dtype_of, shape_of, sum_to_shape
+from functrans.ops.families import align_batched, batch_spreading, result_spec
+from functrans.ops.gaps import smallest_gap
+from functrans.ops.structure import stop_gradient
 
 
-def factorization(name: str, impl: Rule, push: Rule, pull: Rule, *results: str) -> Primitive:
+def factorization(
+    name: str, impl: Rule, push: Rule, pull: Rule, *results: str, tall: bool = False
+) -> Primitive:
     """A function of one stack of matrices, from the linear maps between tangents and cotangents.
 
     push(tangent, out, a, **params) is the tangent of `out`, and pull(cotangent, out, a, **params)
     the cotangent of the matrix `a`. With several results, these are tuples, whose entries may be
     None for zero. Each of `results` is a shape and a kind of number: "mk real", "n same". The
-    lengths are m and n, those of the matrix, k, the smaller of them, and p and q, what m and n
-    exceed it by.
+    lengths are m and n, those of the matrix, k, the smaller of them, p = m - k and q = n - k. If
+    all are n, the matrices must be square, and if `tall`, m must not be below n.
     """
     outputs = len(results) if len(results) > 1 else 0
+    letters_used = {letter for result in results for letter in result.rpartition(" ")[0]}
+    square = letters_used <= {"n"}
 
     def jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
         return push(tangents[0], out, args[0], **params)
@@ -54,6 +53,12 @@ def factorization(name: str, impl: Rule, push: Rule, pull: Rule, *results: str) 
     def shape(specs: tuple[ArraySpec, ...], params: Any) -> Any:
         *lead, m, n = specs[0].shape
         k = min(m, n)
+        if square and m != n:
+            raise ValueError(f"{name}: a matrix of shape {(m, n)} is not square")
+        if tall and m < n:
+            raise ValueError(f"{name}: a matrix of shape {(m, n)} has too few rows")
+        if "uplo" in params:
+            checked_choice(params["uplo"], ("L", "U"))
         lengths = {"m": m, "n": n, "k": k, "p": m - k, "q": n - k}
         dtypes = dtypes_for(specs[0].dtype)
         found = tuple(
@@ -70,12 +75,13 @@ def factorization(name: str, impl: Rule, push: Rule, pull: Rule, *results: str) 
         batch=lambda primitive, args, batched, size, params: primitive(*args, **params),
         shape=shape,
         outputs=outputs,
+        kind="linear algebra",
     )
 
 
 @cache
 def dtypes_for(dtype: np.dtype[Any]) -> dict[str, np.dtype[Any]]:
-    """The dtypes that NumPy's linear algebra gives for a matrix of this one."""
+    """The dtypes that NumPy's linear algebra returns for a matrix of this dtype."""
     same = np.linalg.inv(np.ones((1, 1), dtype))
     return {
         "same": same.dtype,
@@ -94,6 +100,39 @@ def H(x: Any) -> Any:
 
 def hermitian(x: Any) -> Any:
     return (x + H(x)) / 2
+
+
+def from_triangle(x: Any, uplo: str) -> Any:
+    """The Hermitian matrix of which one triangle is given, the lower one ("L") or the upper ("U")."""
+    n = x.shape[-1]
+    mirrored = np.where(_read(n, uplo), x, H(x))
+    if dtype_of(x).kind == "c":  # LAPACK assumes a real diagonal
+        mirrored = np.where(np.eye(n, dtype=bool), mirrored.real, mirrored)
+    return mirrored
+
+
+def to_triangle(x: Any, uplo: str) -> Any:
+    """The adjoint of `from_triangle`: cotangents of both triangles go to the one that is read."""
+    n, dtype = x.shape[-1], x.real.dtype
+    return np.where(_read(n, uplo), (x + H(x)) * (1 - np.eye(n, dtype=dtype) / 2), 0)
+
+
+def _read(n: int, uplo: str) -> Any:
+    lower = np.tri(n, dtype=bool)
+    return lower if uplo == "L" else lower.T
+
+
+# The identity, with tangents and cotangents replaced by their Hermitian parts.
+taken_as_hermitian = Primitive(
+    "taken_as_hermitian",
+    lambda x: x,
+    jvp=lambda out, args, tangents, params: hermitian(tangents[0]),
+    vjp=lambda mask, out, args, params: (lambda g, saved: hermitian(g), None),
+    batch=lambda primitive, args, batched, size, params: primitive(*args),
+    shape=lambda specs, params: specs[0],
+    kind="linear algebra",
+    views=True,
+)
 
 
 def diagonal(x: Any) -> Any:
@@ -130,13 +169,13 @@ def _solve_pull(g: Any, saved: Any) -> Any:
         parts.append(sum_to_shape(-to_b @ out.mT, a_shape))
     if mask & 2:
         parts.append(sum_to_shape(to_b, b_shape))
-    return parts[0] if len(parts) == 1 else tuple(parts)
+    return bare(parts)
 
 
 def _solve_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
     (a, b), (a_mapped, b_mapped) = args, batched
     if not a_mapped and b_mapped and len(shape_of(a)) == 2 and len(shape_of(b)) == 3:
-        # One factorization: the right sides of all lanes are columns of one matrix.
+        # One factorization: the right-hand sides of all lanes are columns of one matrix.
         lanes, n, k = shape_of(b)
         columns = np.moveaxis(b, 0, 1).reshape((n, lanes * k))
         return np.moveaxis(solve(a, columns).reshape((shape_of(a)[0], lanes, k)), 1, 0)
@@ -145,9 +184,12 @@ def _solve_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any
 
 def _solve_spec(specs: tuple[ArraySpec, ...], params: Any) -> Any:
     a, b = specs
+    if a.shape[-2] != a.shape[-1]:
+        raise ValueError(f"solve: a matrix of shape {a.shape[-2:]} is not square")
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(
-            f"solve: a matrix of shape {a.shape[-2:]} does not fit a right side with {b.shape[-2]} rows"
+            f"solve: a matrix of shape {a.shape[-2:]} does not match a right-hand side with {b.shape[-2]} "
+            "rows"
         )
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:]
     small = [ArraySpec((1, 1), a.dtype), ArraySpec((1, 1), b.dtype)]
@@ -164,6 +206,7 @@ solve = Primitive(
     ),
     batch=_solve_batch,
     shape=_solve_spec,
+    kind="linear algebra",
 )
 
 
@@ -171,17 +214,18 @@ def inverse(a: Any) -> Any:
     return solve(a, np.eye(a.shape[-1], dtype=dtype_of(a)))
 
 
-# Cholesky: A = L L^H. With Φ the lower triangle and half of the diagonal, dL = L Φ(L^-1 dA L^-H).
+# Cholesky: A = L L^H, from the lower triangle of A. With Φ the lower triangle and half of the diagonal,
+# dL = L Φ(L^-1 dA L^-H).
 
 
 def _cholesky_push(tangent: Any, out: Any, a: Any) -> Any:
-    left = solve(out, hermitian(tangent))
+    left = solve(out, from_triangle(tangent, "L"))
     return out @ _half_triangle(H(solve(out, H(left))))
 
 
 def _cholesky_pull(g: Any, out: Any, a: Any) -> Any:
     middle = solve(H(out), _half_triangle(H(out) @ g))
-    return hermitian(H(solve(H(out), H(middle))))
+    return to_triangle(H(solve(H(out), H(middle))), "L")
 
 
 cholesky = factorization("cholesky", np.linalg.cholesky, _cholesky_push, _cholesky_pull, "nn same")
@@ -189,28 +233,61 @@ cholesky = factorization("cholesky", np.linalg.cholesky, _cholesky_push, _choles
 
 # QR of matrices that are not wide. With C = Q^H dA R^-1, the skew part Ω = Q^H dQ agrees with C
 # below the diagonal, and in the imaginary part of the diagonal, since R has a real one.
+#
+# A column that depends on those before it leaves nothing to normalize: from there on, Q and the rows of R
+# are rounding errors. Their derivatives are nan, and R^-1 is the inverse of the part before. The last column
+# of a square Q is perpendicular to all others, and needs no normalization.
+
+
+def _dependent(r: Any, square: bool) -> tuple[Any, Any]:
+    """R with 1 in place of the part without an inverse, and the columns of Q that are lost."""
+    n, r_now = r.shape[-1], stop_gradient(r)
+    lengths = np.sqrt(np.sum((r_now * np.conj(r_now)).real, axis=-2))
+    small = np.abs(diagonal(r_now)) <= smallest_gap(dtype_of(lengths)) * lengths
+    after = np.cumsum(small, axis=-1) > 0
+    regular = np.where(after[..., None, :] | after[..., :, None], np.eye(n, dtype=dtype_of(r)), r)
+    if square and dtype_of(r).kind != "c":  # a complex column has a phase to determine
+        after = np.cumsum(small & (np.arange(n) < n - 1), axis=-1) > 0
+    return regular, after
 
 
 def _qr_push(tangent: Any, out: Any, a: Any) -> Any:
     q, r = out[:2]
-    moved = solve(r.mT, tangent.mT).mT
+    tall = a.shape[-2] > a.shape[-1]
+    regular, lost = _dependent(r, not tall)
+    moved = solve(regular.mT, tangent.mT).mT
     c = H(q) @ moved
     below = np.tril(c, -1)
     omega = below - H(below)
     if dtype_of(a).kind == "c":
         omega = omega + diagonal_matrix(1j * diagonal(c).imag)
-    return q @ omega + (moved - q @ c), (c - omega) @ r
+    dq = q @ omega + (moved - q @ c if tall else 0)
+    dr = np.triu(H(q) @ tangent - omega @ r)
+    factor = np.where(lost, np.nan, np.ones(lost.shape, r.real.dtype))
+    return dq * factor[..., None, :], np.triu(dr * factor[..., :, None])
 
 
 def _qr_pull(g: Any, out: Any, a: Any) -> Any:
     (to_q, to_r), (q, r) = g[:2], out[:2]
-    x = 0 if to_q is None else H(q) @ to_q
-    if to_r is not None:
-        x = x - to_r @ H(r)
-    moved = q @ (_half_triangle(x - H(x)) - x)
+    tall = a.shape[-2] > a.shape[-1]
+    regular, lost = _dependent(r, not tall)
+    used: Any = False
+    x: Any = 0
     if to_q is not None:
-        moved = moved + to_q
-    return H(solve(r, H(moved)))
+        used = np.any(stop_gradient(to_q) != 0, axis=-2)
+        x = H(q) @ to_q
+    outside = to_q - q @ x if tall and to_q is not None else 0
+    back: Any = 0
+    if to_r is not None:
+        to_r = np.triu(to_r)
+        used = used | np.any(stop_gradient(to_r) != 0, axis=-1)
+        x, back = x - to_r @ H(r), q @ to_r
+    turned = np.tril(x - H(x), -1)
+    if dtype_of(a).kind == "c":
+        turned = turned + diagonal_matrix(1j * diagonal(x).imag)
+    back = back + H(solve(regular, H(q @ turned + outside)))
+    spoiled = np.expand_dims(np.any(lost & used, axis=-1), (-2, -1))
+    return np.where(spoiled, np.nan, np.ones(spoiled.shape, r.real.dtype)) * back
 
 
 def _qr_complete(a: Any) -> Any:
@@ -219,8 +296,10 @@ def _qr_complete(a: Any) -> Any:
     return q[..., :n], r[..., :n, :], q[..., n:]
 
 
-qr = factorization("qr", lambda a: tuple(np.linalg.qr(a)), _qr_push, _qr_pull, "mn same", "nn same")
-# The third result completes Q to a square matrix; `complement` says how that moves.
+qr = factorization(
+    "qr", lambda a: tuple(np.linalg.qr(a)), _qr_push, _qr_pull, "mn same", "nn same", tall=True
+)
+# The third result completes Q to a square matrix; `complement` has its derivative.
 qr_complete = factorization(
     "qr_complete",
     _qr_complete,
@@ -229,17 +308,19 @@ qr_complete = factorization(
     "mn same",
     "nn same",
     "mp same",
+    tall=True,
 )
 
 
-# Orthonormal columns C that complete others, Q, to a basis: Q^H C = 0, so Q^H dC = -dQ^H C. What C
-# turns within itself is free, and taken as 0. The completion itself is given.
+# Orthonormal columns C that complete others, Q, to a basis: Q^H C = 0, so Q^H dC = -dQ^H C. A
+# rotation of C within its span is arbitrary, and defined as 0. The completion itself is an
+# argument.
 
 
 def _complement_pull(g: Any, saved: Any) -> Any:
     mask, q, out = saved
     to_q = np.conj(-out @ g.mT @ q)  # the adjoint is -C G^H Q, with G = conj(g)
-    return to_q if mask == 1 else (to_q, None)
+    return of_mask(mask, to_q)
 
 
 complement = Primitive(
@@ -251,11 +332,8 @@ complement = Primitive(
     vjp=lambda mask, out, args, params: (
         (_complement_pull, (mask, args[0], out)) if mask & 1 else None
     ),
-    batch=lambda primitive, args, batched, size, params: primitive(
-        *(
-            arg if mapped else np.broadcast_to(arg, (size, *shape_of(arg)))
-            for arg, mapped in zip(args, batched, strict=True)
-        )
-    ),
+    batch=batch_spreading,
     shape=lambda specs, params: specs[1],
+    kind="linear algebra",
+    views=True,
 )

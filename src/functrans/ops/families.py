@@ -4,23 +4,25 @@ elementwise   a NumPy function and one partial derivative per argument
 constant      a NumPy function without a derivative (comparisons, rounding, argmax, ...)
 linear        a NumPy function linear in its first argument, and its transpose
 
-A partial derivative names what it needs, out of `out` and the arguments, which are `x`, `y`, `z`,
-`w` and `v`, and only that is saved for the backward sweep: `lambda x: np.cos(x)` keeps the input,
-`lambda out: out` the output. Rules are plain NumPy code. On tracers plain NumPy code is primitives
-again, so rules can be transformed.
+A partial derivative names the values it needs, out of `out` and the arguments `x`, `y`, `z`, `w` and `v`, and
+only these are saved for the backward pass: `lambda x: np.cos(x)` keeps the input, `lambda out: out` the
+output. Rules are plain NumPy code. On tracers, plain NumPy code calls primitives again, so rules can be
+transformed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
+from functrans.core.custody import kept
 from functrans.core.errors import RULE_FILE
-from functrans.core.evaluate import kept
-from functrans.core.primitive import Elementwise, Primitive, Rule
+from functrans.core.frozen import dtype_key
+from functrans.core.primitive import Elementwise, Form, Primitive, Rule, always_number
 from functrans.core.shapes import ArraySpec, shape_of, stand_in
 from functrans.core.tracer import UFUNCS, install_binary, install_unary
 
@@ -33,19 +35,28 @@ def elementwise(
     impl: Rule | None = None,
     operator: str | None = None,
     name: str | None = None,
+    views: bool | None = None,
+    form: Form = always_number,
 ) -> Elementwise:
-    """A primitive that works entry by entry, from its partial derivatives.
+    """An elementwise primitive, from its partial derivatives.
 
-    A partial is a function of what it needs, 1 or -1 for those constants, or None for an argument
+    A partial is a function of the values it needs, 1 or -1 for these constants, or None for an argument
     through which no derivative flows. `operator` names the Python operator to install.
     """
+    evaluate = impl or ufunc
+    if isinstance(evaluate, (np.ufunc, BuiltinFunctionType)):
+        views = False
     primitive = Elementwise(
         name or ufunc.__name__,
-        impl or ufunc,
-        batch=_batch_elementwise,
-        shape=None,  # type: ignore[arg-type]
+        evaluate,
+        ufunc=ufunc,
+        batch=batch_elementwise,
+        shape=None,
+        views=views,
+        form=form,
     )
-    primitive.shape = lambda specs, params: elementwise_spec(primitive.impl, specs, params)
+    known: dict[Any, ArraySpec] = {}
+    primitive.shape = lambda specs, params: elementwise_spec(primitive.impl, specs, params, known)
     masks = range(1 << len(partials))
     primitive.pushes = tuple(_push(partials, mask) for mask in masks)
     primitive.rules = tuple(_tape_rule(partials, mask) for mask in masks)
@@ -63,7 +74,7 @@ _NAMES = ("out", "x", "y", "z", "w", "v")
 
 
 def _names(partial: Partial) -> tuple[str, ...]:
-    """What a partial derivative needs: the names of its parameters."""
+    """The values that a partial derivative needs: the names of its parameters."""
     if not callable(partial):
         return ()
     code = partial.__code__
@@ -73,7 +84,7 @@ def _names(partial: Partial) -> tuple[str, ...]:
 
 @cache
 def _compiled(source: str) -> Callable[..., Any]:
-    """A small function from its source. Most rules have one of some twenty forms, each made once."""
+    """A small function from its source. Most rules have one of about twenty forms, each compiled once."""
     function: Callable[..., Any] = eval(compile(source, RULE_FILE, "eval"))
     return function
 
@@ -84,7 +95,7 @@ _IDENTITY = (lambda x: x).__code__.co_code
 def _factor(partial: Any, place: dict[str, str], functions: list[Any]) -> str:
     """A partial derivative as an expression; the functions in it are f0, f1, ..."""
     arguments = ", ".join(place[name] for name in _names(partial))
-    if partial.__code__.co_code == _IDENTITY:  # that of x * y by x is y, without a call
+    if partial.__code__.co_code == _IDENTITY:  # ∂(x * y)/∂x is y, without a call
         return arguments
     functions.append(partial)
     return f"f{len(functions) - 1}({arguments})"
@@ -97,9 +108,9 @@ def _with_functions(source: str, functions: list[Any]) -> Callable[..., Any]:
 
 
 def _push(partials: tuple[Partial, ...], mask: int) -> Rule | None:
-    """The tangent of the result if the arguments in `mask` move, written out as one expression.
+    """The tangent of the result if the arguments in `mask` have tangents, written as one expression.
 
-    For multiply with both arguments moving that is
+    For multiply with two tangents, that is
     lambda out, x, y, dx, dy: y * dx + x * dy
     """
     names = _NAMES[: len(partials) + 1]
@@ -133,10 +144,10 @@ def _jvp_from_pushes(primitive: Elementwise) -> Rule:
 def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, Rule] | None:
     """(save, pull) for the arguments in `mask`, each written out as one expression.
 
-    For multiply with both arguments tracked that is
+    For multiply with both arguments tracked, that is
     save = lambda out, x, y: (x, y,)
     pull = lambda g, s: (g * s[1], g * s[0],)
-    An argument that is not tracked may be the user's own array, so it is saved by `kept`.
+    An argument that is not tracked may be the user's array, so it is saved with `kept`.
     """
     tracked = [partial for k, partial in enumerate(partials) if mask >> k & 1]
     if all(partial is None for partial in tracked):
@@ -159,7 +170,7 @@ def _tape_rule(partials: tuple[Partial, ...], mask: int) -> tuple[Rule | None, R
 
 
 def saver(needed: tuple[str, ...], arity: int, foreign: Collection[str] = ()) -> Rule | None:
-    """save(out, *args) for the values of these names; those that are `foreign` by `kept`."""
+    """save(out, *args) for the values with these names; `foreign` ones are saved with `kept`."""
     if not needed:
         return None
     slots = ", ".join(_NAMES[: arity + 1])
@@ -182,9 +193,10 @@ def vjp_from_rules(primitive: Primitive) -> Rule:
     return vjp
 
 
-def _batch_elementwise(
+def batch_elementwise(
     primitive: Any, args: tuple[Any, ...], batched: tuple[bool, ...], size: int, params: Any
 ) -> Any:
+    """The batching rule of what broadcasts its arguments: the hidden axis is one more to broadcast."""
     return primitive(*align_batched(args, batched), **params)
 
 
@@ -193,54 +205,67 @@ def align_batched(args: tuple[Any, ...], batched: tuple[bool, ...]) -> list[Any]
     ndim = max(len(shape_of(arg)) - mapped for arg, mapped in zip(args, batched, strict=True))
     aligned = []
     for arg, mapped in zip(args, batched, strict=True):
-        if mapped:
-            shape = arg.shape
-            missing = ndim - len(shape) + 1
-            if missing:
-                arg = arg.reshape(shape[:1] + (1,) * missing + shape[1:])
-        aligned.append(arg)
+        aligned.append(insert_ones(arg, ndim + 1 - len(arg.shape)) if mapped else arg)
     return aligned
 
 
-def elementwise_spec(impl: Rule, specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
-    """The spec of an entry-by-entry result: broadcast the shapes, and ask NumPy for the dtype."""
+def insert_ones(x: Any, count: int) -> Any:
+    """x with so many axes of length one after the hidden one, which is the first."""
+    return x.reshape(x.shape[:1] + (1,) * count + x.shape[1:]) if count > 0 else x
+
+
+def with_lanes(value: Any, size: int) -> Any:
+    """The same value in every lane: it gets the hidden axis."""
+    return np.broadcast_to(value, (size, *shape_of(value)))
+
+
+def spread_lanes(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
+    """Give the arguments that are not mapped the hidden axis as well."""
+    return [
+        arg if mapped else with_lanes(arg, size) for arg, mapped in zip(args, batched, strict=True)
+    ]
+
+
+def batch_spreading(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
+    """The batching rule of what takes stacks: the hidden axis is one more axis of all of them."""
+    return primitive(*spread_lanes(args, batched, size), **params)
+
+
+def elementwise_spec(
+    impl: Rule,
+    specs: tuple[ArraySpec, ...],
+    params: dict[str, Any],
+    known: dict[Any, ArraySpec] | None = None,
+) -> Any:
+    """The spec of an elementwise result: broadcast the shapes, and ask NumPy for the dtype.
+
+    NumPy's result for scalars of these dtypes is cached in `known`, if given, which belongs to the primitive
+    and is freed with it.
+    """
     shape = specs[0].shape
     if any(spec.shape != shape for spec in specs[1:]):
         shape = np.broadcast_shapes(*(spec.shape for spec in specs))
     scalars = tuple([ArraySpec((), spec.dtype, spec.weak) for spec in specs])
-    if params:
+    if params or known is None:
         return result_spec(impl, scalars, params, shape)
-    scalar = _scalar_spec(impl, scalars)
+    key = tuple([(dtype_key(spec.dtype), spec.weak) for spec in specs])
+    scalar = known.get(key)
+    if scalar is None:
+        scalar = known[key] = result_spec(impl, scalars, {}, ())
     return ArraySpec(shape, scalar.dtype, scalar.weak)
-
-
-@cache
-def _scalar_spec(impl: Rule, scalars: tuple[ArraySpec, ...]) -> Any:
-    """What NumPy gives for scalars of these dtypes, which is asked once."""
-    return result_spec(impl, scalars, {}, ())
 
 
 def result_spec(impl: Rule, specs: Any, params: dict[str, Any], shape: tuple[int, ...]) -> Any:
     """The spec with this shape and the dtype that NumPy gives a small call with these specs."""
     with np.errstate(all="ignore"):
-        out = impl(*(stand_in(spec) for spec in specs), **params)
+        out = impl(*[stand_in(spec) for spec in specs], **params)
     weak = type(out) in (bool, int, float, complex)
     return ArraySpec(shape, np.asarray(out).dtype, weak)
 
 
-def spec_by_trial(impl: Rule) -> Rule:
-    """A shape rule that asks NumPy itself, on stand-ins that hold one number each."""
-
-    def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
-        out = impl(*map(stand_in, specs), **params)
-        return ArraySpec(np.shape(out), np.asarray(out).dtype)
-
-    return shape
-
-
 def constant(
     ufunc: Any, arity: int, *, impl: Rule | None = None, operator: str | None = None
-) -> Any:
+) -> Elementwise:
     """An elementwise primitive without a derivative: its result is a plain value."""
     return elementwise(ufunc, *[None] * arity, impl=impl, operator=operator)
 
@@ -252,10 +277,13 @@ def linear(
     *,
     batch: Rule,
     shape: Rule,
+    kind: str = "operation",
+    views: bool | None = None,
+    form: Form = always_number,
 ) -> Primitive:
     """A primitive linear in its only array, from its transpose.
 
-    transpose(cotangent, shape, **params) is given the shape of the array.
+    transpose(cotangent, shape, **params) receives the shape of the array.
     """
 
     def jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
@@ -267,7 +295,9 @@ def linear(
     def vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
         return pull, (shape_of(args[0]), params)
 
-    primitive = Primitive(name, impl, batch=batch, shape=shape, jvp=jvp, vjp=vjp)
+    primitive = Primitive(
+        name, impl, batch=batch, shape=shape, jvp=jvp, vjp=vjp, kind=kind, views=views, form=form
+    )
     return primitive
 
 

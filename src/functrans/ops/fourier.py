@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from functrans.core.primitive import Primitive, Rule
-from functrans.core.shapes import ArraySpec
+from functrans.core.shapes import (
+    ArraySpec,
+    checked_axis,
+    checked_choice,
+    checked_flags,
+    checked_length,
+)
 from functrans.ops.families import batch_shifting, linear, result_spec
 
 OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -55,10 +61,14 @@ def _spec(impl: Rule, length: Rule) -> Rule:
     """The shape rule, from the length of the result as a function of the given one."""
 
     def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
-        (spec,), axis = specs, params["axis"]
+        (spec,), axis = specs, checked_axis(params["axis"], specs[0].ndim)
+        checked_choice(params["norm"], (None, "backward", "ortho", "forward"))
+        checked_flags(params.get("inverse", False))
+        checked_length(spec.shape[axis], least=1)
         small = ArraySpec((1,) * spec.ndim, spec.dtype)
         result = spec.shape[:axis] + (length(spec.shape[axis], params),) + spec.shape[axis + 1 :]
-        return result_spec(impl, [small], params, result)
+        # The trial must be short, whatever the parameter.
+        return result_spec(impl, [small], params | ({"n": 1} if "n" in params else {}), result)
 
     return shape
 
@@ -71,6 +81,7 @@ dft: Primitive = linear(
     lambda g, shape, **params: dft(g, **params),
     batch=_shift_axis,
     shape=_spec(_dft, lambda n, params: n),
+    kind="linear algebra",
 )
 rdft = linear(
     "rfft",
@@ -78,11 +89,13 @@ rdft = linear(
     _rdft_back,
     batch=_shift_axis,
     shape=_spec(_rdft, lambda n, params: n // 2 + 1),
+    kind="linear algebra",
 )
 irdft = linear(
     "irfft",
     _irdft,
     _irdft_back,
     batch=_shift_axis,
-    shape=_spec(_irdft, lambda n, params: params["n"]),
+    shape=_spec(_irdft, lambda n, params: checked_length(params["n"], least=1)),
+    kind="linear algebra",
 )

@@ -1,6 +1,7 @@
-"""The gamma distribution's derivative by its shape, and what it needs of the gamma function.
+"""The derivative of gamma samples with respect to the shape parameter, and the gamma functions that it needs.
 
-Let F(x; a) be the cumulative function with density p. A sample x(a) with F(x(a); a) constant has
+Let F(x; a) be the cumulative distribution function, with density p. A sample x(a) with F(x(a); a) constant
+has
 
     d log x / da = -(dF/da) / (x p(x)).
 
@@ -26,19 +27,19 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.primitive import Elementwise
+from functrans.core.primitive import Elementwise, family
 from functrans.ops.families import elementwise
 
 # B_2, B_4, ..., the Bernoulli numbers of the asymptotic series
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-_SHIFT = 16  # the asymptotic series is used from here on; recurrences lead there
+_SHIFT = 16  # the asymptotic series is used above this; recurrences lead there
 _NODES = 40
-_CUT = 45.0  # exp(-45) is nothing beside 1
+_CUT = 45.0  # exp(-45) is negligible compared to 1
 _CHUNK = 4096
 
 
 def log_factorial(k: Any) -> Any:
-    """log k! for plain k >= 0, by Stirling's series at k + 1 + shift."""
+    """log k! for plain k >= 0, from Stirling's series at k + 1 + shift."""
     z = np.asarray(k, np.float64) + 1
     product = np.ones_like(z)
     for i in range(_SHIFT):
@@ -64,6 +65,7 @@ def _polygamma(order: int, x: Any) -> Any:
     return (sign * (head + tail))[()]
 
 
+@family("polygamma")
 @cache
 def polygamma(order: int) -> Elementwise:
     """The derivative of this order of the digamma function, for positive arguments."""
@@ -77,16 +79,16 @@ def polygamma(order: int) -> Elementwise:
 
 @cache
 def _gauss_legendre() -> Any:
-    """Nodes and weights on the interval from 0 to 1."""
+    """Quadrature nodes and weights on the interval from 0 to 1."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return (nodes + 1) / 2, weights / 2
 
 
 def _extent(a: Any, x: Any, upper: Any) -> Any:
-    """Where the exponential has fallen to exp(-cut) on its side, by Newton's method.
+    """Where the exponential decreases to exp(-cut) on its side, found with Newton's method.
 
-    E(s) = x (e^s - 1) - a s above and a s - x (1 - e^-s) below are convex, so that Newton's method
-    comes down from the right; the starts are right of the root, by lower bounds of E.
+    E(s) = x (e^s - 1) - a s above and a s - x (1 - e^-s) below are convex, so Newton's method
+    converges from the right; lower bounds of E give starting points to the right of the root.
     """
     drift = np.abs(x - a)
     drift = np.where(upper, x - a, drift)
@@ -112,7 +114,7 @@ def _by_quadrature(orders: tuple[int, ...], a: Any, x: Any, upper: Any) -> Any:
 
 
 def _by_series(orders: tuple[int, ...], a: Any, x: Any) -> Any:
-    """For small x, below: expand exp(-x e^u) in powers of x, and integrate term by term."""
+    """For small x, on the lower side: expand exp(-x e^u) in powers of x, and integrate each term."""
     totals = [np.zeros_like(a) for _ in orders]
     power = -np.exp(x)
     for n in range(30):
@@ -140,6 +142,7 @@ def _moments(orders: tuple[int, ...], a: Any, log_x: Any) -> Any:
     return out.reshape((len(orders), *shape))
 
 
+@family("gamma_moment")
 @cache
 def _moment(k: int) -> Elementwise:
     def by_log_x(out: Any, x: Any, y: Any) -> Any:
@@ -165,7 +168,7 @@ def _slope_by_shape(x: Any, y: Any) -> Any:
     return _moment(2)(x, y) + excess * _moment(1)(x, y) - polygamma(1)(x) * _moment(0)(x, y)
 
 
-# d log x / da of a sample with shape a that keeps its quantile; its arguments are a and log x.
+# d log x / da of a sample with shape parameter a at a fixed quantile; its arguments are a and log x.
 gamma_slope = elementwise(
     None,
     _slope_by_shape,

@@ -1,21 +1,34 @@
 """Reading and replacing parts of an array, and adding values into parts of zeros.
 
-An index is a `template`, a tuple as one writes it between brackets in which `ARRAY` stands where an
-integer array goes, and the integer arrays, which are operands because they may be traced. Boolean
-masks become integer arrays first, as in NumPy.
+An index is a `template` and integer arrays. The template is the tuple between the brackets, with `ARRAY` in
+place of each integer array. The arrays are operands, because they may be traced. Boolean masks become integer
+arrays first, as in NumPy. In a template with arrays, every axis has an entry, and an Ellipsis stands for no
+axis: it only separates the arrays.
 """
 
 from __future__ import annotations
 
+import operator
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from functrans.core.accumulate import Accumulator, Deposit
 from functrans.core.dispatch import Tracer
-from functrans.core.primitive import Primitive
-from functrans.core.shapes import PYTHON_SCALARS, ArraySpec, dtype_of, shape_of, sum_to_shape
-from functrans.ops.adding import sum_rows
+from functrans.core.primitive import AS_ARRAY, AS_NUMBER, Primitive, always_array, bare
+from functrans.core.shapes import (
+    PYTHON_SCALARS,
+    ArraySpec,
+    broadcasts_to,
+    checked_shape,
+    dtype_of,
+    shape_of,
+    sum_to_shape,
+)
+from functrans.core.summation import FEW, WIDER
+from functrans.ops.families import insert_ones, spread_lanes, with_lanes
+from functrans.ops.scatter_add import sum_rows
 
 
 class _Array:
@@ -31,7 +44,7 @@ ARRAY = _Array()
 
 
 def _fill(template: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The index that NumPy takes."""
+    """The index in NumPy's form."""
     if not arrays:
         return template
     remaining = iter(arrays)
@@ -42,9 +55,9 @@ def _fill(template: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]
 
 
 def _array_block(template: tuple[Any, ...]) -> tuple[bool, int]:
-    """Whether the integer arrays stand side by side, and how many result axes come before them.
+    """Whether the integer arrays are adjacent, and how many result axes come before them.
 
-    NumPy puts the axes of the arrays where the arrays stand if they stand side by side, and first
+    NumPy puts the axes of the arrays at the position of the arrays if they are adjacent, and first
     otherwise.
     """
     places = [k for k, entry in enumerate(template) if entry is ARRAY]
@@ -76,15 +89,15 @@ def _batched_index(
             source, destination = (ndim,), (0,)
         return (slice(None), *template), arrays, source, destination
     arrays = tuple(
-        a.reshape(a.shape[:1] + (1,) * (ndim + 1 - len(a.shape)) + a.shape[1:]) if m else a
+        insert_ones(a, ndim + 1 - len(a.shape)) if m else a
         for a, m in zip(arrays, mapped, strict=True)
     )
     if not x_mapped:
         if before:
             source, destination = (before,), (0,)
         return template, arrays, source, destination
-    # One more array says which lane: it stands first, so the array axes move behind `before`
-    # others if the arrays did not stand first before.
+    # One more array, in front, selects the lane. The array axes then come first, so they move
+    # behind `before` others if they were not first without it.
     lanes = np.arange(size).reshape((size,) + (1,) * ndim)
     if before:
         source = tuple(range(1, ndim + 1))
@@ -105,10 +118,10 @@ def _index(x: Any, *arrays: Any, template: tuple[Any, ...]) -> Any:
     except TypeError:
         if type(x) not in PYTHON_SCALARS:
             raise
-        return _index(np.asarray(x), *arrays, template=template)  # what Python has computed alone
+        return _index(np.asarray(x), *arrays, template=template)  # of Python arithmetic
 
 
-_MANY = 1000  # so many values are better added up apart
+_MANY = 1000  # with at least this many values, it is better to sum them separately
 
 
 class Scattered(Deposit):
@@ -128,7 +141,7 @@ class Scattered(Deposit):
         return _scatter(self.value, *self.arrays, shape=self.shape, template=self.template)
 
     def add_to(self, buffer: np.ndarray[Any, Any]) -> None:
-        if self.arrays:  # an entry may be named more than once
+        if self.arrays:  # an index may occur more than once
             if self.value.size > _MANY:
                 np.add(buffer, self.new_buffer(), out=buffer)
             else:
@@ -142,7 +155,7 @@ class Scattered(Deposit):
         total = None
         if basic:
             total = scatter_sum(
-                *(d.value for d in basic),
+                *[d.value for d in basic],
                 shape=basic[0].shape,
                 templates=tuple(d.template for d in basic),
             )
@@ -175,11 +188,29 @@ def _index_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any
     return _moveaxis(index(args[0], *arrays, template=template), source, destination)
 
 
+def _check_index(template: Any, arrays: tuple[ArraySpec, ...]) -> None:
+    """Raise TypeError unless a template has valid entries, and an `ARRAY` for each array."""
+    if type(template) is not tuple or sum(entry is ARRAY for entry in template) != len(arrays):
+        raise TypeError(f"the index {template!r} does not have {len(arrays)} arrays")
+    for entry in template:
+        ends = (entry.start, entry.stop, entry.step) if type(entry) is slice else (entry,)
+        for end in ends:
+            if end is not None and end is not ARRAY and end is not Ellipsis:
+                operator.index(end)
+            if isinstance(end, (bool, np.bool_)) or (type(entry) is slice and end is Ellipsis):
+                raise TypeError(f"{end!r} is not part of an index")
+    if any(array.dtype.kind not in "iu" for array in arrays):
+        raise TypeError("an array in an index must have an integer dtype")
+
+
 def _index_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
     x, arrays, template = specs[0], specs[1:], params["template"]
+    _check_index(template, arrays)
     if not arrays:
         view = np.broadcast_to(np.zeros((), x.dtype), x.shape)[template]
         return ArraySpec(view.shape, x.dtype)
+    if sum(entry is Ellipsis for entry in template) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
     block = np.broadcast_shapes(*(a.shape for a in arrays))
     _, before = _array_block(template)
     axis, rest = 0, []
@@ -187,15 +218,28 @@ def _index_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySp
         if entry is None:
             rest.append(1)
             continue
+        if entry is Ellipsis:
+            continue
         if entry is not ARRAY:
             rest.append(len(range(*entry.indices(x.shape[axis]))))
         axis += 1
+    if axis != x.ndim:
+        raise IndexError(f"an index of {axis} axes does not match an array with {x.ndim} axes")
     lengths = rest[:before] + list(block) + rest[before:]
     return ArraySpec(tuple(lengths), x.dtype)
 
 
 index = Primitive(
-    "index", _index, jvp=_index_jvp, vjp=_index_vjp, batch=_index_batch, shape=_index_spec
+    "index",
+    _index,
+    jvp=_index_jvp,
+    vjp=_index_vjp,
+    batch=_index_batch,
+    shape=_index_spec,
+    kind="shape",
+    views=True,
+    # x[...] is a view, which an array without axes has as well.
+    form=lambda params: AS_ARRAY if Ellipsis in params["template"] else AS_NUMBER,
 )
 
 
@@ -206,16 +250,19 @@ def _scatter(value: Any, *arrays: Any, shape: tuple[int, ...], template: tuple[A
     count = len(arrays)
     if count and template == (ARRAY,) * count + (slice(None),) * (len(template) - count):
         return sum_rows(shape, dtype_of(value), arrays, value)
-    buffer = np.zeros(shape, dtype_of(value))
-    if arrays and value.size > _MANY and 20 * value.size > buffer.size and value.dtype.kind == "f":
-        place = np.arange(buffer.size).reshape(shape)[_fill(template, arrays)]
-        sums = np.bincount(place.reshape(-1), value.reshape(-1), buffer.size)
-        return sums.reshape(shape).astype(value.dtype, copy=False)
-    if arrays:
-        np.add.at(buffer, _fill(template, arrays), value)
-    else:
+    dtype = dtype_of(value)
+    if not arrays:
+        buffer = np.zeros(shape, dtype)
         buffer[template] = value
-    return buffer
+        return buffer
+    size = prod(shape)
+    many = value.size > (FEW if dtype in WIDER else _MANY)
+    if many and 20 * value.size > size:
+        place = np.arange(size).reshape(shape)[_fill(template, arrays)]
+        return sum_rows((size, 1), dtype, (place.reshape(-1),), value.reshape(-1)).reshape(shape)
+    buffer = np.zeros(shape, np.float32 if dtype == np.float16 else dtype)
+    np.add.at(buffer, _fill(template, arrays), value)
+    return buffer.astype(dtype, copy=False)
 
 
 def _scatter_pull(g: Any, saved: Any) -> Any:
@@ -229,9 +276,21 @@ def _scatter_batch(primitive: Any, args: Any, batched: Any, size: int, params: A
         True, params["template"], arrays, batched[1:], size
     )
     if not batched[0]:
-        value = np.broadcast_to(value, (size, *shape_of(value)))
+        value = with_lanes(value, size)
     value = _moveaxis(value, destination, source)
     return scatter(value, *arrays, shape=(size, *params["shape"]), template=template)
+
+
+def _scatter_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+    value, *arrays = specs
+    out = ArraySpec(checked_shape(params["shape"]), value.dtype)
+    _check_part(value, _index_spec((out, *arrays), params))
+    return out
+
+
+def _check_part(value: ArraySpec, part: ArraySpec) -> None:
+    if value.shape != part.shape:
+        raise ValueError(f"values of shape {value.shape} do not match a part of shape {part.shape}")
 
 
 scatter: Primitive = Primitive(
@@ -240,7 +299,10 @@ scatter: Primitive = Primitive(
     jvp=lambda out, args, tangents, params: scatter(tangents[0], *args[1:], **params),
     vjp=lambda mask, out, args, params: (_scatter_pull, (params["template"], args[1:])),
     batch=_scatter_batch,
-    shape=lambda specs, params: ArraySpec(params["shape"], specs[0].dtype),
+    shape=_scatter_spec,
+    kind="shape",
+    views=False,
+    form=always_array,
 )
 
 
@@ -248,10 +310,12 @@ scatter: Primitive = Primitive(
 
 
 def _scatter_sum(*values: Any, shape: tuple[int, ...], templates: tuple[Any, ...]) -> Any:
-    buffer = np.zeros(shape, np.result_type(*map(dtype_of, values)))
+    dtype = np.result_type(*map(dtype_of, values))
+    few = len(values) <= FEW and dtype != np.float16
+    buffer = np.zeros(shape, dtype if few else WIDER.get(dtype, dtype))
     for value, template in zip(values, templates, strict=True):
         buffer[template] += value
-    return buffer
+    return buffer.astype(dtype, copy=False)
 
 
 def _scatter_sum_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
@@ -261,8 +325,8 @@ def _scatter_sum_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
 
 
 def _scatter_sum_pull(g: Any, templates: Any) -> Any:
-    parts = tuple(index(g, template=template) for template in templates)
-    return parts if len(parts) > 1 else parts[0]
+    parts = [index(g, template=template) for template in templates]
+    return bare(parts)
 
 
 def _scatter_sum_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
@@ -271,11 +335,18 @@ def _scatter_sum_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
 
 def _scatter_sum_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
     templates = tuple((slice(None), *template) for template in params["templates"])
-    args = [
-        arg if mapped else np.broadcast_to(arg, (size, *shape_of(arg)))
-        for arg, mapped in zip(args, batched, strict=True)
-    ]
+    args = spread_lanes(args, batched, size)
     return scatter_sum(*args, shape=(size, *params["shape"]), templates=templates)
+
+
+def _scatter_sum_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+    dtype = np.result_type(*(spec.dtype for spec in specs))
+    out = ArraySpec(checked_shape(params["shape"]), dtype)
+    if type(params["templates"]) is not tuple:
+        raise TypeError("the indices of scatter_sum must be a tuple")
+    for value, template in zip(specs, params["templates"], strict=True):
+        _check_part(value, _index_spec((out,), {"template": template}))
+    return out
 
 
 scatter_sum = Primitive(
@@ -284,13 +355,14 @@ scatter_sum = Primitive(
     jvp=_scatter_sum_jvp,
     vjp=_scatter_sum_vjp,
     batch=_scatter_sum_batch,
-    shape=lambda specs, params: ArraySpec(
-        params["shape"], np.result_type(*(spec.dtype for spec in specs))
-    ),
+    shape=_scatter_sum_spec,
+    kind="shape",
+    views=False,
+    form=always_array,
 )
 
 
-# Writing: x with the entries at an index replaced. An assignment is this, and a change of meaning.
+# Writing: x with the elements at an index replaced. An assignment to x makes x refer to this result.
 
 
 def _update(x: Any, value: Any, *arrays: Any, template: tuple[Any, ...]) -> Any:
@@ -318,7 +390,7 @@ def _update_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
 
 
 def _update_pull(g: Any, saved: Any) -> Any:
-    """The replaced entries have no part in the result, and the value has theirs."""
+    """The replaced entries get no cotangent; the value gets theirs."""
     mask, value_shape, template, arrays = saved
     owned = None
     if type(g) is Accumulator:  # the sum may be changed in place: n assignments cost O(n)
@@ -358,12 +430,11 @@ def _update_batch(primitive: Any, args: Any, batched: Any, size: int, params: An
         True, params["template"], tuple(arrays), batched[2:], size
     )
     if batched[1]:
-        missing = part.ndim + 1 - len(value.shape)
-        value = value.reshape(value.shape[:1] + (1,) * missing + value.shape[1:])
+        value = insert_ones(value, part.ndim + 1 - len(value.shape))
     if source:
         value = _moveaxis(np.broadcast_to(value, (size, *part.shape)), destination, source)
     if not batched[0]:
-        x, primitive = np.broadcast_to(x, (size, *x_spec.shape)), update
+        x, primitive = with_lanes(x, size), update
     return primitive(x, value, *moved_arrays, template=template)
 
 
@@ -376,8 +447,7 @@ def _update_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArrayS
     if value.weak and value.dtype.kind == "c" and x.dtype.kind != "c":
         raise TypeError("a complex number cannot be assigned into an array of real numbers")
     part = _index_spec((x, *arrays), params).shape
-    lengths = zip(value.shape[::-1], part[::-1], strict=False)
-    if value.ndim > len(part) or any(n not in (1, m) for n, m in lengths):
+    if not broadcasts_to(value.shape, part):
         raise ValueError(
             f"could not broadcast input array from shape {value.shape} into shape {part}"
         )
@@ -391,16 +461,26 @@ def _update_in_place_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any
     return _update_in_place(tangents[0], value, *args[2:], **params)
 
 
-def _update_primitive(impl: Any, jvp: Any) -> Primitive:
+def _update_primitive(name: str, impl: Any, jvp: Any, views: bool) -> Primitive:
     return Primitive(
-        "update", impl, jvp=jvp, vjp=_update_vjp, batch=_update_batch, shape=_update_spec
+        name,
+        impl,
+        jvp=jvp,
+        vjp=_update_vjp,
+        batch=_update_batch,
+        shape=_update_spec,
+        kind="shape",
+        views=views,
+        form=always_array,
     )
 
 
-update = _update_primitive(_update, _update_jvp)
-# The same for an array that nobody else can see, which spares the copy; also of its tangent.
-update_in_place = _update_primitive(_update_in_place, _update_jvp)
-update_both_in_place = _update_primitive(_update_in_place, _update_in_place_jvp)
+update = _update_primitive("update", _update, _update_jvp, False)
+# The same for an array that nothing else can see, which avoids a copy, including that of its tangent.
+update_in_place = _update_primitive("update_in_place", _update_in_place, _update_jvp, True)
+update_both_in_place = _update_primitive(
+    "update_both_in_place", _update_in_place, _update_in_place_jvp, True
+)
 
 
 def _last_writers(*arrays: Any, shape: tuple[int, ...], template: tuple[Any, ...]) -> Any:
@@ -420,10 +500,13 @@ def _last_writers_batch(primitive: Any, args: Any, batched: Any, size: int, para
     return _moveaxis(lanes, source, destination)
 
 
-# Which values of x[index] = values are still there afterward, if the index names an entry twice.
+# Which values of x[index] = values remain if an element is indexed more than once.
 last_writers = Primitive(
     "last_writers",
     _last_writers,
     batch=_last_writers_batch,
-    shape=lambda specs, params: _index_spec((ArraySpec(params["shape"], bool), *specs), params),
+    shape=lambda specs, params: _index_spec(
+        (ArraySpec(checked_shape(params["shape"]), bool), *specs), params
+    ),
+    kind="shape",
 )

@@ -1,4 +1,4 @@
-"""The normal distribution's cumulative function and its inverse, entry by entry."""
+"""The normal distribution's cumulative distribution function and its inverse, elementwise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from functrans.ops.families import elementwise
 
-_BLOCK = 16384  # entries worked on at a time, so that intermediate results stay in the cache
+_BLOCK = 16384  # elements processed at a time, so that intermediate results stay in the cache
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
@@ -88,7 +88,7 @@ def _cdf(x: Any) -> Any:
 normal_cdf = elementwise(
     None, lambda x: np.exp(-0.5 * x * x) / _ROOT_TWO_PI, impl=_cdf, name="normal_cdf"
 )
-# The derivative of an inverse is 1 over that of the function, at the result.
+# The derivative of the inverse is 1 over the derivative of the function, at the result.
 normal_quantile = elementwise(
     None, lambda out: np.exp(0.5 * out * out) * _ROOT_TWO_PI, impl=_quantile, name="normal_quantile"
 )

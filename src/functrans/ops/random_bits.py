@@ -1,8 +1,8 @@
-"""Random bits from a key: the one source of randomness, a pure function of the key and a counter.
+"""Random bits from a key: the only source of randomness, a pure function of the key and a counter.
 
 The generator is Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw, "Parallel random
-numbers: as easy as 1, 2, 3", 2011): a cipher whose key is ours and whose plain text counts. Entry i
-of the result is the cipher of start + i, so it does not depend on how the others are computed.
+numbers: as easy as 1, 2, 3", 2011): a cipher that encrypts a counter with the key. Element i of the
+result is the cipher of start + i, so it does not depend on how the others are computed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from functrans.core.primitive import Primitive
-from functrans.core.shapes import ArraySpec, shape_of
+from functrans.core.shapes import ArraySpec, checked_choice, checked_kinds, checked_shape
+from functrans.ops.families import batch_spreading
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
-_BLOCK = 32768  # words worked on at a time: the few arrays of a block stay in the cache
+_BLOCK = 32768  # words processed at a time, so that the arrays of a block stay in the cache
 
 Words = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,7 +44,7 @@ def threefry(key0: Any, key1: Any, x0: Words, x1: Words) -> None:
 def words(keys: Words, start: Any, count: int, width: int = 64) -> Words:
     """`count` words of `width` bits for each of the keys, an array of shape (n, 2).
 
-    `start` is the number of the first, one for all keys or one for each.
+    `start` is the counter of the first word, one for all keys or one per key.
     """
     keys = np.asarray(keys)
     starts = np.broadcast_to(np.asarray(start, np.uint64), len(keys))
@@ -75,17 +76,20 @@ def _random_bits(key: Any, start: Any, shape: tuple[int, ...], width: int) -> An
     return out if out.shape else out[()]
 
 
-def spread_lanes(args: tuple[Any, ...], batched: tuple[bool, ...], size: int) -> list[Any]:
-    """Give the arguments that are not mapped the hidden axis as well."""
-    return [
-        arg if mapped else np.broadcast_to(arg, (size, *shape_of(arg)))
-        for arg, mapped in zip(args, batched, strict=True)
-    ]
+def checked_lanes(key: ArraySpec) -> tuple[int, ...]:
+    """The leading axes of keys."""
+    if key.dtype != np.uint32 or key.shape[-1:] != (2,):
+        raise ValueError(f"a key is two numbers of 32 bits, not {key}")
+    return key.shape[:-1]
 
 
-def batch_keys(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
-    """A batching rule for primitives of a key: they take keys with any leading axes."""
-    return primitive(*spread_lanes(args, batched, size), **params)
+def _random_bits_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+    key, start = specs
+    checked_kinds("iu", start)
+    checked_choice(params["width"], (8, 16, 32, 64))
+    if checked_lanes(key) != start.shape:
+        raise ValueError("expected one start per key")
+    return ArraySpec(start.shape + checked_shape(params["shape"]), f"u{params['width'] // 8}")
 
 
 # random_bits(key, start, shape, width): unsigned integers of `width` bits in an array of `shape`.
@@ -93,8 +97,6 @@ def batch_keys(primitive: Any, args: Any, batched: Any, size: int, params: Any) 
 random_bits = Primitive(
     "random_bits",
     _random_bits,
-    batch=batch_keys,
-    shape=lambda specs, params: ArraySpec(
-        specs[1].shape + params["shape"], f"u{params['width'] // 8}"
-    ),
+    batch=batch_spreading,
+    shape=_random_bits_spec,
 )

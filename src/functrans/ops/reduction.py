@@ -1,7 +1,7 @@
 """Reductions along axes, and running sums and products.
 
 Axes are non-negative here: `axis` is a tuple for reductions and an int for running ones. The NumPy
-surface normalizes what users write.
+surface normalizes the user's axes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from functrans.core.primitive import Primitive, Rule
-from functrans.core.shapes import ArraySpec
+from functrans.core.shapes import ArraySpec, checked_axes, checked_axis, checked_flags, dtype_of
+from functrans.core.summation import FEW, WIDER, add_up
 from functrans.ops.families import batch_shifting, linear, result_spec
 
 _shift_axis = batch_shifting("axis")
@@ -28,30 +29,41 @@ def keep_dims(value: Any, shape: tuple[int, ...], axis: tuple[int, ...]) -> Any:
 def _reduced_spec(impl: Rule) -> Rule:
     def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
         (spec,) = specs
-        axis, keepdims = params["axis"], params["keepdims"]
+        if params.keys() != {"axis", "keepdims"}:
+            raise TypeError("a reduction needs the parameters axis and keepdims")
+        axis, keepdims = checked_axes(params["axis"], spec.ndim), params["keepdims"]
+        checked_flags(keepdims)
         reduced = tuple(
             1 if a in axis else n for a, n in enumerate(spec.shape) if keepdims or a not in axis
         )
-        small = ArraySpec((1,) * spec.ndim, spec.dtype)
+        # Not every reduction of an empty array has a result.
+        small = ArraySpec(tuple([builtins.min(n, 1) for n in spec.shape]), spec.dtype)
         return result_spec(impl, [small], params, reduced)  # type: ignore[no-any-return]
 
     return shape
 
 
 def reduction(name: str, impl: Rule, weight: Rule | None) -> Primitive:
-    """A reduction from `weight(out, x, axis)`: the derivative of `out` by each entry of x.
+    """A reduction from `weight(out, x, axis)`: the derivative of `out` with respect to each element of x.
 
-    `out` is given with kept dimensions, so that it lines up with x. A reduction without a weight is
-    constant.
+    `out` has kept dimensions, so that it broadcasts against x. A reduction without a weight has no
+    derivative.
     """
-    primitive = Primitive(name, impl, batch=_shift_axis, shape=_reduced_spec(impl))
+    primitive = Primitive(
+        name,
+        impl,
+        batch=_shift_axis,
+        shape=_reduced_spec(impl),
+        kind="reduction",
+        views=False,
+    )
     if weight is None:
         return primitive
 
     def jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
         (x,), axis = args, params["axis"]
         weights = weight(keep_dims(out, x.shape, axis), x, axis)
-        return (weights * tangents[0]).sum(axis=axis, keepdims=params["keepdims"])
+        return sum(weights * tangents[0], axis=axis, keepdims=params["keepdims"])
 
     def pull(g: Any, saved: Any) -> Any:
         out, x, axis = saved
@@ -62,18 +74,11 @@ def reduction(name: str, impl: Rule, weight: Rule | None) -> Primitive:
     return primitive
 
 
-_add_up: Any = np.add.reduce
-
-
-def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    return _add_up(x, axis=axis, keepdims=keepdims)
-
-
-_SMALL = 4096  # so few numbers are written faster than a view of one is made
+_SMALL = 4096  # up to this size, filling an array is faster than making a view
 
 
 def _spread(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
-    if type(g) is np.float64:  # the cotangent of a full sum: one number, seen from every place
+    if type(g) is np.float64:  # the cotangent of a full sum: one number, broadcast
         if math.prod(shape) > _SMALL:
             return np.ndarray(shape, g.dtype, g.tobytes(), 0, (0,) * len(shape))
         filled = np.empty(shape)
@@ -82,7 +87,15 @@ def _spread(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: boo
     return np.broadcast_to(g if keepdims else keep_dims(g, shape, axis), shape)
 
 
-sum = linear("sum", _sum, _spread, batch=_shift_axis, shape=_reduced_spec(_sum))
+sum = linear(
+    "sum",
+    add_up,
+    _spread,
+    batch=_shift_axis,
+    shape=_reduced_spec(add_up),
+    kind="reduction",
+    views=False,
+)
 
 
 def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
@@ -90,32 +103,47 @@ def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 
 
 def _mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    if x.dtype.kind not in "fc" or x.dtype.itemsize == 2:  # NumPy sums these in a wider type
+    if x.dtype.kind not in "fc":
         return np.mean(x, axis=axis, keepdims=keepdims)
+    if x.dtype.itemsize == 2:  # the sum may overflow in half precision
+        return _mean(x.astype(np.float32), axis, keepdims).astype(np.float16)
     count = x.size if len(axis) == x.ndim else _count(x.shape, axis)
-    return _add_up(x, axis=axis, keepdims=keepdims) / count
+    return add_up(x, axis, keepdims) / count
+
+
+_HALF_INTEGERS = 2048  # half precision represents all integers up to this one
 
 
 def _spread_evenly(g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
     count = math.prod(shape) if len(axis) == len(shape) else _count(shape, axis)
+    if count > _HALF_INTEGERS and dtype_of(g) == np.float16:  # it cannot represent the count
+        return _spread((g.astype(np.float32) / count).astype(g.dtype), shape, axis, keepdims)
     return _spread(g / count, shape, axis, keepdims)
 
 
-mean = linear("mean", _mean, _spread_evenly, batch=_shift_axis, shape=_reduced_spec(_mean))
+mean = linear(
+    "mean",
+    _mean,
+    _spread_evenly,
+    batch=_shift_axis,
+    shape=_reduced_spec(_mean),
+    kind="reduction",
+    views=False,
+)
 
 
 def evenly(ties: Any, axis: tuple[int, ...], dtype: Any) -> Any:
-    """One, shared by the entries that are True."""
+    """One, divided evenly among the elements that are True."""
     return ties / ties.sum(axis=axis, keepdims=True).astype(dtype)
 
 
 def _tied(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
-    """Entries equal to the extreme value share its derivative; nan is extreme wherever it occurs."""
+    """Elements equal to the extreme value share its derivative; nan counts as extreme wherever it occurs."""
     return evenly((x == out) | (x != x), axis, x.dtype)
 
 
 def _product_of_others(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
-    """prod_{j != i} x_j, right also where entries are zero: what is left of i times what is right."""
+    """prod_{j != i} x_j, correct even for zeros: the product before i times the product after i."""
     rest = tuple(a for a in range(x.ndim) if a not in axis)
     lined_up = np.transpose(x, rest + axis)
     count = math.prod(x.shape[a] for a in axis)
@@ -141,15 +169,19 @@ def _index_spec(impl: Rule) -> Rule:
 
 def _index_along(function: Any) -> Rule:
     def impl(x: Any, axis: Any, keepdims: bool) -> Any:
-        # The shape rule asks with a tuple, as for the other reductions.
+        # The shape rule passes a tuple, as for the other reductions.
         return function(x, axis=axis[0] if isinstance(axis, tuple) else axis, keepdims=keepdims)
 
     return impl
 
 
 _argmax, _argmin = _index_along(np.argmax), _index_along(np.argmin)
-argmax = Primitive("argmax", _argmax, batch=_shift_axis, shape=_index_spec(_argmax))
-argmin = Primitive("argmin", _argmin, batch=_shift_axis, shape=_index_spec(_argmin))
+argmax = Primitive(
+    "argmax", _argmax, batch=_shift_axis, shape=_index_spec(_argmax), kind="reduction", views=False
+)
+argmin = Primitive(
+    "argmin", _argmin, batch=_shift_axis, shape=_index_spec(_argmin), kind="reduction", views=False
+)
 
 
 # Running sums and products keep the shape.
@@ -157,36 +189,53 @@ argmin = Primitive("argmin", _argmin, batch=_shift_axis, shape=_index_spec(_argm
 
 def _running_spec(impl: Rule) -> Rule:
     def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
-        small = ArraySpec((1,) * specs[0].ndim, specs[0].dtype)
-        return result_spec(impl, [small], params, specs[0].shape)  # type: ignore[no-any-return]
+        if params.keys() != {"axis"}:
+            raise TypeError("a running sum or product needs the parameter axis")
+        (spec,) = specs
+        checked_axis(params["axis"], spec.ndim)
+        small = ArraySpec((1,) * spec.ndim, spec.dtype)
+        return result_spec(impl, [small], params, spec.shape)  # type: ignore[no-any-return]
 
     return shape
 
 
 def _cumsum_back(g: Any, shape: tuple[int, ...], axis: int) -> Any:
-    return np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis)
+    return np.flip(cumsum(np.flip(g, axis), axis=axis), axis)
+
+
+def _cumsum(x: Any, axis: int) -> Any:
+    wider = WIDER.get(x.dtype)
+    if wider is None or (x.shape[axis] <= FEW and x.dtype != np.float16):
+        return np.cumsum(x, axis=axis)
+    return np.cumsum(x, axis=axis, dtype=wider).astype(x.dtype)  # it would lose digits
 
 
 cumsum = linear(
-    "cumsum", np.cumsum, _cumsum_back, batch=_shift_axis, shape=_running_spec(np.cumsum)
+    "cumsum",
+    _cumsum,
+    _cumsum_back,
+    batch=_shift_axis,
+    shape=_running_spec(_cumsum),
+    kind="reduction",
+    views=False,
 )
 
 
-def _slice(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
+def slice_along(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
     return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
 def shifted(x: Any, axis: int, by: int, fill: float) -> Any:
-    """x moved `by` places along an axis, with `fill` where nothing moved in."""
+    """x shifted by `by` along an axis; vacated positions get the value `fill`."""
     shape = tuple(builtins.min(by, n) if a == axis else n for a, n in enumerate(x.shape))
     filler = np.full(shape, fill, x.dtype)
     return np.concatenate(
-        [filler, _slice(x, axis, None, builtins.max(x.shape[axis] - by, 0))], axis=axis
+        [filler, slice_along(x, axis, None, builtins.max(x.shape[axis] - by, 0))], axis=axis
     )
 
 
 def recurrence(factor: Any, term: Any, axis: int) -> Any:
-    """s_k = factor_k s_{k-1} + term_k by doubling: log n steps, no division, any order of derivative."""
+    """s_k = factor_k s_{k-1} + term_k by doubling: log n steps, no division, derivatives of all orders."""
     by = 1
     while by < factor.shape[axis]:
         term = term + factor * shifted(term, axis, by, 0)
@@ -215,4 +264,6 @@ cumprod = Primitive(
     shape=_running_spec(np.cumprod),
     jvp=_cumprod_jvp,
     vjp=lambda mask, out, args, params: (_cumprod_pull, (out, args[0], params["axis"])),
+    kind="reduction",
+    views=False,
 )

@@ -1,7 +1,7 @@
-"""Samplers that try again until they accept: the gamma and the Poisson distribution.
+"""Rejection samplers: the gamma and the Poisson distribution.
 
-Every entry has a key of its own, made from the call's key and the entry's number, and counts its
-attempts, so that its number does not depend on its neighbors. `lanes` are leading axes of the key.
+Every element has its own key, made from the call's key and the element's index, and counts its attempts, so
+that its value does not depend on its neighbors. `lanes` are leading axes of the key.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.primitive import Primitive
-from functrans.core.shapes import ArraySpec
+from functrans.core.primitive import Primitive, Rule
+from functrans.core.shapes import ArraySpec, checked_kinds
+from functrans.ops.families import batch_spreading
 from functrans.ops.gamma import gamma_slope, log_factorial
 from functrans.ops.normal import normal_quantile
-from functrans.ops.random_bits import batch_keys, subkeys, words
+from functrans.ops.random_bits import checked_lanes, subkeys, words
 
 _APART = np.uint64(1 << 63)  # a number that counting attempts never reaches
 
@@ -31,8 +32,20 @@ def _entry_keys(key: Any, shape: tuple[int, ...]) -> Any:
     return subkeys(keys.reshape(-1, 2), count)
 
 
+def _sample_spec(dtype: Any) -> Rule:
+    def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+        key, parameter = specs
+        checked_kinds("biuf", parameter)
+        lanes = checked_lanes(key)
+        if parameter.shape[: len(lanes)] != lanes:
+            raise ValueError("expected one key per lane")
+        return ArraySpec(parameter.shape, dtype)
+
+    return shape
+
+
 def _until_accepted(keys: Any, pending: Any, attempt: Callable[[Any, Any, Any], Any]) -> Any:
-    """Fill in the entries numbered `pending`, by attempt(entries, p, q) -> (accepted, values)."""
+    """Fill in the elements numbered `pending`, with attempt(entries, p, q) -> (accepted, values)."""
     out = np.zeros(len(keys))
     number = 0
     while len(pending):
@@ -44,10 +57,10 @@ def _until_accepted(keys: Any, pending: Any, attempt: Callable[[Any, Any, Any], 
     return out
 
 
-# The gamma distribution, in logarithms, because a sample of a small shape underflows.
-# Marsaglia and Tsang, "A simple method for generating gamma variables", 2000: for a >= 1, d v with
-# d = a - 1/3, v = (1 + z / sqrt(9 d))^3 and z normal, is accepted with a probability over 0.95.
-# For a < 1 a sample of a + 1 is multiplied by U^(1/a).
+# The gamma distribution, in logarithms, because a sample underflows if the shape parameter is
+# small. Marsaglia and Tsang, "A simple method for generating gamma variables", 2000: for a >= 1, d
+# v with d = a - 1/3, v = (1 + z / sqrt(9 d))^3 and z normal, is accepted with a probability over
+# 0.95. For a < 1 a sample of a + 1 is multiplied by U^(1/a).
 
 
 def _log_gamma_sample(key: Any, a: Any) -> Any:
@@ -85,8 +98,8 @@ log_gamma_sample = Primitive(
         lambda g, saved: g * gamma_slope(*saved),
         (args[1], out),
     ),
-    batch=batch_keys,
-    shape=lambda specs, params: ArraySpec(specs[1].shape, np.float64),
+    batch=batch_spreading,
+    shape=_sample_spec(np.float64),
 )
 
 
@@ -135,13 +148,13 @@ def _poisson_sample(key: Any, mean: Any) -> Any:
     out = _until_accepted(keys, np.flatnonzero(large & (mean < np.inf)), attempt)
     few = np.flatnonzero((mean >= 0) & ~large)
     out[few] = _by_inversion(open_unit(words(keys[few], 0, 1)[:, 0], 64), mean[few])
-    out[~((mean >= 0) & (mean < np.inf))] = -1  # no such distribution
+    out[~((mean >= 0) & (mean < np.inf))] = -1  # invalid parameters
     return out.reshape(shape).astype(np.int64)[()]
 
 
 poisson_sample = Primitive(
     "poisson_sample",
     _poisson_sample,
-    batch=batch_keys,
-    shape=lambda specs, params: ArraySpec(specs[1].shape, np.int64),
+    batch=batch_spreading,
+    shape=_sample_spec(np.int64),
 )

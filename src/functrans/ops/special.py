@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.primitive import Elementwise
+from functrans.core.primitive import Elementwise, always_array, always_number, family
 from functrans.ops.families import elementwise
 
 
@@ -30,12 +30,13 @@ def _far_out(x: Any, order: int) -> Any:
     for k in range(1, 30):
         term = term * (((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * x))
         total = total + term
-    return np.exp(x / 2) / np.sqrt(2 * np.pi * x) * total * np.exp(x / 2)  # late to overflow
+    return np.exp(x / 2) / np.sqrt(2 * np.pi * x) * total * np.exp(x / 2)  # avoids early overflow
 
 
+@family("bessel_i")
 @cache
 def bessel_i(order: int) -> Elementwise:
-    """The modified Bessel function of the first kind, for every order and so for every derivative.
+    """The modified Bessel function of the first kind, for every order, and so with derivatives of all orders.
 
     I_n' = (I_{n-1} + I_{n+1}) / 2, and I_{-1} = I_1 (Abramowitz and Stegun, 9.6.26).
     """
@@ -53,4 +54,5 @@ def bessel_i(order: int) -> Elementwise:
     def slope(x: Any) -> Any:
         return (bessel_i(abs(order - 1))(x) + bessel_i(order + 1)(x)) / 2
 
-    return elementwise(None, slope, impl=evaluate, name=f"bessel_i{order}")
+    form = always_number if order else always_array  # that of `np.i0`
+    return elementwise(None, slope, impl=evaluate, name=f"bessel_i{order}", form=form)

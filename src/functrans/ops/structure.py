@@ -1,4 +1,4 @@
-"""Shape and layout: operations that move entries and compute nothing."""
+"""Shape and layout: operations that move elements without arithmetic."""
 
 from __future__ import annotations
 
@@ -6,14 +6,38 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.primitive import Elementwise, Primitive
-from functrans.core.shapes import ArraySpec, shape_of, sum_to_shape
+from functrans.core.dispatch import is_plain
+from functrans.core.primitive import Elementwise, Primitive, always_array, as_first_argument, bare
+from functrans.core.shapes import (
+    ArraySpec,
+    broadcasts_to,
+    checked_axes,
+    checked_axis,
+    checked_shape,
+    shape_of,
+    sum_to_shape,
+)
 from functrans.core.views import held
-from functrans.ops.families import align_batched, batch_shifting, linear
+from functrans.ops.families import (
+    batch_elementwise,
+    batch_shifting,
+    insert_ones,
+    linear,
+    spread_lanes,
+)
 
 
 def _batch_reshape(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
     return primitive(args[0], shape=(args[0].shape[0], *params["shape"]))
+
+
+def _reshape_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+    out = ArraySpec(checked_shape(params["shape"]), specs[0].dtype)
+    if out.size != specs[0].size:
+        raise ValueError(
+            f"cannot reshape array of size {specs[0].size} into shape {params['shape']}"
+        )
+    return out
 
 
 reshape = linear(
@@ -21,7 +45,10 @@ reshape = linear(
     lambda x, shape: np.reshape(x, shape),
     lambda g, x_shape, shape: np.reshape(g, x_shape),
     batch=_batch_reshape,
-    shape=lambda specs, params: ArraySpec(params["shape"], specs[0].dtype),
+    shape=_reshape_spec,
+    kind="shape",
+    views=True,
+    form=always_array,
 )
 
 
@@ -36,23 +63,35 @@ def inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(inverse)
 
 
+def _transpose_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+    (spec,) = specs
+    axes = checked_axes(params["axes"], spec.ndim)
+    if len(axes) != spec.ndim:
+        raise ValueError(f"axes {axes} do not match an array with {spec.ndim} axes")
+    return ArraySpec(tuple([spec.shape[axis] for axis in axes]), spec.dtype)
+
+
 transpose = linear(
     "transpose",
     lambda x, axes: np.transpose(x, axes),
     lambda g, x_shape, axes: np.transpose(g, inverse_permutation(axes)),
     batch=_batch_transpose,
-    shape=lambda specs, params: ArraySpec(
-        tuple(specs[0].shape[axis] for axis in params["axes"]), specs[0].dtype
-    ),
+    shape=_transpose_spec,
+    kind="shape",
+    views=True,
 )
 
 
 def _batch_broadcast(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
     (x,), shape = args, params["shape"]
-    missing = len(shape) - x.ndim + 1
-    if missing:
-        x = x.reshape(x.shape[:1] + (1,) * missing + x.shape[1:])
-    return primitive(x, shape=(x.shape[0], *shape))
+    return primitive(insert_ones(x, len(shape) + 1 - x.ndim), shape=(x.shape[0], *shape))
+
+
+def _broadcast_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+    (spec,), shape = specs, checked_shape(params["shape"])
+    if not broadcasts_to(spec.shape, shape):
+        raise ValueError(f"an array of shape {spec.shape} cannot be broadcast to shape {shape}")
+    return ArraySpec(shape, spec.dtype)
 
 
 broadcast_to = linear(
@@ -60,25 +99,44 @@ broadcast_to = linear(
     lambda x, shape: np.broadcast_to(x, shape),
     lambda g, x_shape, shape: sum_to_shape(g, x_shape),
     batch=_batch_broadcast,
-    shape=lambda specs, params: ArraySpec(params["shape"], specs[0].dtype),
+    shape=_broadcast_spec,
+    kind="shape",
+    views=True,
+    form=always_array,
 )
 
-# A change of dtype is linear; the cotangent is cast back by the tape, which minds every dtype.
+
+def _astype_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
+    (spec,), dtype = specs, params["dtype"]
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biufc":
+        raise TypeError(f"{dtype!r} is not a dtype of numbers")
+    if spec.weak and spec.dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError("a Python complex number cannot be converted to a real dtype")
+    return ArraySpec(spec.shape, dtype)
+
+
+# A change of dtype is linear; the tape casts the cotangent back, as it does for every value.
 astype = linear(
     "astype",
-    lambda x, dtype: x.astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else dtype.type(x),
+    lambda x, dtype: x.astype(dtype) if is_plain(x, (np.ndarray, np.generic)) else dtype.type(x),
     lambda g, x_shape, dtype: g,
     batch=batch_shifting(),
-    shape=lambda specs, params: ArraySpec(specs[0].shape, params["dtype"]),
+    shape=_astype_spec,
+    kind="shape",
+    views=False,
+    form=as_first_argument,
 )
 
-# In NumPy a copy is contiguous, which decides whether a reshape of it is a view.
+# In NumPy a copy is contiguous, so that a reshape of it is a view.
 copy = linear(
     "copy",
     lambda x: np.array(x, order="C"),
     lambda g, x_shape: g,
     batch=batch_shifting(),
     shape=lambda specs, params: specs[0],
+    kind="shape",
+    views=False,
+    form=always_array,
 )
 
 conjugate = linear(
@@ -87,7 +145,12 @@ conjugate = linear(
     # Re(g conj(t)) = Re(conj(g) t)
     lambda g, x_shape: np.conjugate(g),
     batch=batch_shifting(),
-    shape=lambda specs, params: specs[0],
+    # Bools become integers.
+    shape=lambda specs, params: (
+        ArraySpec(specs[0].shape, np.int8) if specs[0].dtype.kind == "b" else specs[0]
+    ),
+    kind="shape",
+    views=False,
 )
 
 
@@ -108,8 +171,8 @@ def _concatenate_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
 
 def _concatenate_pull(g: Any, saved: Any) -> Any:
     axis, spans = saved
-    parts = tuple(g[(slice(None),) * axis + (slice(a, b),)] for a, b in spans)
-    return parts if len(parts) > 1 else parts[0]
+    parts = [g[(slice(None),) * axis + (slice(a, b),)] for a, b in spans]
+    return bare(parts)
 
 
 def _concatenate_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
@@ -123,33 +186,30 @@ def _concatenate_vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
 
 
 def _concatenate_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
-    parts = [
-        arg if mapped else np.broadcast_to(arg, (size, *shape_of(arg)))
-        for arg, mapped in zip(args, batched, strict=True)
-    ]
+    parts = spread_lanes(args, batched, size)
     mapped_parts = [part for part, mapped in zip(parts, batched, strict=True) if mapped]
     if all(map(_lanes_are_slowest, mapped_parts)):
         return primitive(*parts, axis=params["axis"] + 1)
-    # NumPy sorts the axes of the result by strides, one after another, so that one of length 1 stays at
-    # those before it. To let the lanes have no say in the order of the others, they come last.
-    out = primitive(*(np.moveaxis(part, 0, -1) for part in parts), axis=params["axis"])
+    # NumPy sorts the axes of the result by strides, one after another, so that an axis of length 1 stays next
+    # to those before it. The lanes come last, so that they do not influence the order of the others.
+    out = primitive(*[np.moveaxis(part, 0, -1) for part in parts], axis=params["axis"])
     return np.moveaxis(out, -1, 0)
 
 
 def _lanes_are_slowest(x: Any) -> bool:
-    """Whether the entries of the first axis are the furthest apart in memory, as far as that is known."""
+    """Whether the first axis is known to have the largest stride."""
     value = held(x)
-    if not isinstance(value, np.ndarray):
+    if not is_plain(value, np.ndarray):
         return True
     lanes, *others = value.strides[value.ndim - len(shape_of(x)) :]
     return all(abs(lanes) >= abs(stride) for stride in others)
 
 
 def _concatenate_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
-    axis = params["axis"]
-    # NumPy checks the other axes; lengths along the axis do not matter to it, so use them as is.
+    axis = checked_axis(params["axis"], specs[0].ndim)
+    # NumPy checks the other axes, whatever the lengths along this one.
     for spec in specs[1:]:
-        if spec.shape[:axis] + spec.shape[axis + 1 :] != (
+        if spec.ndim != specs[0].ndim or spec.shape[:axis] + spec.shape[axis + 1 :] != (
             specs[0].shape[:axis] + specs[0].shape[axis + 1 :]
         ):
             raise ValueError(
@@ -168,6 +228,8 @@ concatenate = Primitive(
     vjp=_concatenate_vjp,
     batch=_concatenate_batch,
     shape=_concatenate_spec,
+    kind="shape",
+    views=False,
 )
 
 
@@ -199,11 +261,7 @@ def _where_pull(g: Any, saved: Any) -> Any:
         parts.append(where(condition, g, zero))
     if mask & 4:
         parts.append(where(condition, zero, g))
-    return tuple(parts) if len(parts) > 1 else parts[0]
-
-
-def _where_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
-    return primitive(*align_batched(args, batched))
+    return bare(parts)
 
 
 def _where_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
@@ -217,8 +275,10 @@ where = Elementwise(
     lambda condition, x, y: np.where(condition, x, y),
     jvp=_where_jvp,
     vjp=lambda mask, out, args, params: (_where_pull, (args[0], mask)) if mask & 6 else None,
-    batch=_where_batch,
+    batch=batch_elementwise,
     shape=_where_spec,
+    views=False,
+    form=always_array,
 )
 
 
@@ -228,4 +288,7 @@ stop_gradient = Primitive(
     lambda x: x,
     batch=batch_shifting(),
     shape=lambda specs, params: specs[0],
+    kind="shape",
+    views=True,
+    form=as_first_argument,
 )

@@ -6,6 +6,7 @@ they may be differentiated, mapped and staged. Split a key to draw again; see do
 Names and parameters follow `jax.random`.
 """
 
+from functrans.core.publishing import publish as _publish
 from functrans.random.continuous import (
     cauchy,
     exponential,
@@ -70,3 +71,10 @@ __all__ = [
     "uniform",
     "weibull_min",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_publish(__name__, [globals()[name] for name in __all__])

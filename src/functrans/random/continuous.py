@@ -15,17 +15,17 @@ from functrans.core import errors
 from functrans.core.shapes import shape_of
 from functrans.ops.normal import normal_cdf, normal_quantile
 from functrans.ops.random_bits import random_bits
-from functrans.random.arguments import (
+from functrans.random.keys import Array, draw_open_unit
+from functrans.random.parameters import (
     Shape,
     checked_key,
-    checked_shape,
     common_shape,
     finished,
     float_dtype,
     real_parameter,
     require,
+    shape_argument,
 )
-from functrans.random.keys import Array, draw_open_unit
 
 
 def uniform(
@@ -37,7 +37,7 @@ def uniform(
 ) -> Array:
     """Uniform numbers in [minval, maxval); 0 <= u < 1 has all bits of the dtype's mantissa.
 
-    Without a shape there is one number for each entry of the bounds.
+    Without a shape, one number is drawn for each entry of the bounds.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def normal(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array:
     np.float64(1.0)
     """
     wanted = float_dtype(dtype)
-    unit = draw_open_unit(key, checked_shape(shape), wanted)
+    unit = draw_open_unit(key, shape_argument(shape), wanted)
     return finished(normal_quantile(unit), wanted)
 
 
@@ -96,7 +96,7 @@ def truncated_normal(
     lengths = common_shape(shape, low, high)
     require("upper - lower", high - low, lambda span: span > 0, "more than 0")
     unit = draw_open_unit(key, lengths, wanted)
-    # In the upper tail probabilities round to 1: look at its mirror image.
+    # In the upper tail, probabilities round to 1: use its mirror image.
     mirrored = low > 0
     below = normal_cdf(np.where(mirrored, -high, low))
     above = normal_cdf(np.where(mirrored, -low, high))
@@ -117,7 +117,7 @@ def exponential(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array
     True
     """
     wanted = float_dtype(dtype)
-    return finished(-np.log1p(-draw_open_unit(key, checked_shape(shape), wanted)), wanted)
+    return finished(-np.log1p(-draw_open_unit(key, shape_argument(shape), wanted)), wanted)
 
 
 def laplace(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array:
@@ -130,7 +130,7 @@ def laplace(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array:
     (2,)
     """
     wanted = float_dtype(dtype)
-    centered = 2 * draw_open_unit(key, checked_shape(shape), wanted) - 1
+    centered = 2 * draw_open_unit(key, shape_argument(shape), wanted) - 1
     return finished(np.sign(centered) * np.log1p(-np.abs(centered)), wanted)
 
 
@@ -144,7 +144,7 @@ def logistic(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array:
     (2,)
     """
     wanted = float_dtype(dtype)
-    unit = draw_open_unit(key, checked_shape(shape), wanted)
+    unit = draw_open_unit(key, shape_argument(shape), wanted)
     return finished(np.log(unit) - np.log1p(-unit), wanted)
 
 
@@ -158,7 +158,7 @@ def gumbel(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array:
     (2,)
     """
     wanted = float_dtype(dtype)
-    return finished(-np.log(-np.log(draw_open_unit(key, checked_shape(shape), wanted))), wanted)
+    return finished(-np.log(-np.log(draw_open_unit(key, shape_argument(shape), wanted))), wanted)
 
 
 def cauchy(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array:
@@ -171,7 +171,7 @@ def cauchy(key: Array, shape: Shape = (), dtype: Any = np.float64) -> Array:
     (2,)
     """
     wanted = float_dtype(dtype)
-    unit = draw_open_unit(key, checked_shape(shape), wanted)
+    unit = draw_open_unit(key, shape_argument(shape), wanted)
     return finished(np.tan(math.pi * (unit - 0.5)), wanted)
 
 
@@ -244,9 +244,9 @@ def weibull_min(
 def multivariate_normal(
     key: Array, mean: Any, cov: Any, shape: Shape | None = None, dtype: Any = np.float64
 ) -> Array:
-    """Normal vectors with a mean and a covariance matrix, by its Cholesky factor.
+    """Normal vectors with a mean and a covariance matrix, using its Cholesky factor.
 
-    `shape` is that of the array of vectors; by default mean and cov have one of each.
+    `shape` is that of the array of vectors; by default it follows from mean and cov.
 
     Examples
     --------
@@ -261,8 +261,8 @@ def multivariate_normal(
     length = shape_of(center)[-1:]
     if not length or shape_of(matrix)[-2:] != length * 2:
         raise errors.OptionError(
-            f"a mean of shape {shape_of(center)} does not fit a covariance of shape "
-            f"{shape_of(matrix)}, at {errors.user_location()}: they are (..., n) and (..., n, n)."
+            f"a mean of shape {shape_of(center)} does not match a covariance of shape "
+            f"{shape_of(matrix)}, at {errors.user_location()}: they must be (..., n) and (..., n, n)."
         )
     lead = common_shape(shape, center[..., 0], matrix[..., 0, 0])
     unit = normal_quantile(draw_open_unit(key, lead + length, wanted))

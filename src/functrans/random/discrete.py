@@ -12,19 +12,19 @@ from functrans.core.dispatch import Tracer
 from functrans.core.shapes import shape_of
 from functrans.ops.random_bits import random_bits
 from functrans.ops.rejection import poisson_sample
-from functrans.random.arguments import (
+from functrans.random.continuous import gumbel, uniform
+from functrans.random.keys import Array, draw_open_unit
+from functrans.random.keys import bits as draw_bits
+from functrans.random.parameters import (
     Shape,
     checked_key,
-    checked_shape,
     common_shape,
     finished,
     integer_dtype,
     real_parameter,
     require,
+    shape_argument,
 )
-from functrans.random.continuous import gumbel, uniform
-from functrans.random.keys import Array, draw_open_unit
-from functrans.random.keys import bits as draw_bits
 from functrans.surface.creation import asarray
 from functrans.surface.shaping import take, take_along_axis
 from functrans.surface.table import axis_index
@@ -62,7 +62,7 @@ def rademacher(key: Array, shape: Shape = (), dtype: Any = np.int64) -> Array:
 
 
 def _product(x: Array, y: Array) -> tuple[Array, Array]:
-    """The upper and the lower word of a product of 64-bit words, without overflow on the way."""
+    """The upper and lower word of a product of 64-bit words, without intermediate overflow."""
     x1, x0, y1, y0 = x >> 32, x & _LOW, y >> 32, y & _LOW
     bottom = x0 * y0
     middle = x1 * y0 + (bottom >> 32)
@@ -86,7 +86,7 @@ def randint(key: Array, shape: Shape, minval: Any, maxval: Any, dtype: Any = np.
     require("minval", low, lambda n: (n >= limits.min) & (n <= limits.max), f"a number of {wanted}")
     require("maxval", high, lambda n: n <= limits.max + 1, f"at most {limits.max + 1}")
     require("maxval - minval", high > low, lambda positive: positive, "more than 0")
-    # In two's complement words of 64 bits differences are right for all integer types.
+    # In 64-bit two's complement, differences are correct for all integer types.
     low = low.astype(np.uint64)
     span = high.astype(np.uint64) - low
     words = random_bits(checked_key(key), np.uint64(0), shape=(2, *lengths), width=64)
@@ -102,7 +102,7 @@ def _integer(value: Any) -> Array:
     if array.dtype.kind in "iu":
         return array
     raise errors.InputTypeError(
-        f"the bounds of integers are integers of at most 64 bits, but {value!r} is "
+        f"the bounds must be integers of at most 64 bits, but {value!r} is "
         f"{array.dtype}, at {errors.user_location()}. Round it first, or use "
         "functrans.random.uniform."
     )
@@ -111,7 +111,7 @@ def _integer(value: Any) -> Array:
 def categorical(key: Array, logits: Any, axis: int = -1, shape: Shape | None = None) -> Array:
     """Indices along `axis`, with probabilities proportional to exp(logits).
 
-    `shape` is that of the result, and ends in the shape of logits without the axis.
+    `shape` is that of the result, and must end with the shape of logits without the axis.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def categorical(key: Array, logits: Any, axis: int = -1, shape: Shape | None = N
 def permutation(key: Array, x: Any, axis: int = 0, independent: bool = False) -> Array:
     """The numbers 0 to x - 1, or an array along an axis, in random order.
 
-    With `independent` every vector along the axis has an order of its own.
+    With `independent`, each vector along the axis is permuted independently.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _count(x: Any) -> int:
 
 
 def _order(key: Array, shape: tuple[int, ...], axis: int) -> Array:
-    """Permutations along an axis: the order of random words, which are almost never equal."""
+    """Permutations along an axis: the sort order of random words, which are almost never equal."""
     return np.argsort(draw_bits(key, shape, np.uint64), axis=axis, kind="stable")
 
 
@@ -192,7 +192,7 @@ def choice(
     >>> random.choice(random.key(0), np.array([2.0, 3.0, 5.0]), (4,), p=np.array([0.0, 1.0, 0.0]))
     array([3., 3., 3., 3.])
     """
-    lengths = checked_shape(shape)
+    lengths = shape_argument(shape)
     numbers = not isinstance(a, Tracer) and np.ndim(a) == 0
     array = None if numbers else asarray(a)
     if array is not None and not shape_of(array):
@@ -243,7 +243,7 @@ def _chosen(key: Array, total: int, shape: tuple[int, ...], replace: bool, p: An
 
 
 def _count_below(cumulative: Array, u: Array) -> Array:
-    """How many entries of a sorted vector are not above u."""
+    """The number of entries of a sorted vector that are not above u."""
     if isinstance(cumulative, Tracer) or isinstance(u, Tracer):
         return np.sum(cumulative <= u[..., None], axis=-1)
     return np.searchsorted(cumulative, u, side="right")
@@ -267,7 +267,7 @@ def poisson(key: Array, lam: Any, shape: Shape | None = None, dtype: Any = np.in
 
 
 def geometric(key: Array, p: Any, shape: Shape | None = None, dtype: Any = np.int64) -> Array:
-    """The number of trials, each with probability p, up to and with the first success.
+    """The number of trials, each with probability p, up to and including the first success.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The gamma distribution and those made from it, in logarithms: a small shape underflows."""
+"""The gamma distribution and those derived from it, in logarithms: with small shapes, numbers underflow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from functrans.core import errors
 from functrans.core.shapes import shape_of
 from functrans.ops.normal import normal_quantile
 from functrans.ops.rejection import log_gamma_sample
-from functrans.random.arguments import (
+from functrans.random.keys import Array, draw_open_unit, split
+from functrans.random.parameters import (
     Shape,
     checked_key,
     common_shape,
@@ -20,17 +21,16 @@ from functrans.random.arguments import (
     real_parameter,
     require,
 )
-from functrans.random.keys import Array, draw_open_unit, split
 
 
 def _log_gamma(key: Array, a: Array, shape: tuple[int, ...], name: str) -> Array:
-    """Logarithms of gamma numbers in float64, for a parameter that was read already."""
+    """Logarithms of gamma numbers in float64, for a parameter that is already checked."""
     require(name, a, lambda a: ~(a < 0), "0 or more")
     return log_gamma_sample(checked_key(key), np.broadcast_to(a, shape))
 
 
 def loggamma(key: Array, a: Any, shape: Shape | None = None, dtype: Any = np.float64) -> Array:
-    """Logarithms of gamma numbers, which are finite also where the numbers underflow.
+    """Logarithms of gamma numbers, which are finite even where the numbers underflow.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def loggamma(key: Array, a: Any, shape: Shape | None = None, dtype: Any = np.flo
 def gamma(key: Array, a: Any, shape: Shape | None = None, dtype: Any = np.float64) -> Array:
     """Gamma numbers with shape parameter a and scale 1. For other scales, multiply.
 
-    The derivative by `a` is that of the quantile: the sample keeps its place in the distribution.
+    The derivative with respect to `a` is that of the quantile: the sample keeps its rank in the distribution.
 
     Examples
     --------
@@ -109,19 +109,19 @@ def dirichlet(key: Array, alpha: Any, shape: Shape | None = None, dtype: Any = n
     alpha = real_parameter(alpha, "alpha")
     if not shape_of(alpha):
         raise errors.OptionError(
-            f"alpha is one number, at {errors.user_location()}: it must be a vector, with one "
+            f"alpha is a scalar, at {errors.user_location()}: it must be a vector, with one "
             "entry for each probability."
         )
     lead = common_shape(shape, alpha[..., 0])
     logs = _log_gamma(key, alpha, lead + shape_of(alpha)[-1:], "alpha")
-    # The largest is factored out; as a factor of all it has no derivative.
+    # The largest is factored out; as a common factor it has no derivative.
     top = np.max(logs, axis=-1, keepdims=True)
     weights = np.exp(logs - top)
     return finished(weights / np.sum(weights, axis=-1, keepdims=True), wanted)
 
 
 def student_t(key: Array, df: Any, shape: Shape | None = None, dtype: Any = np.float64) -> Array:
-    """Numbers of Student's t distribution with df degrees of freedom.
+    """Numbers from Student's t distribution with df degrees of freedom.
 
     Examples
     --------

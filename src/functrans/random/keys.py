@@ -1,4 +1,4 @@
-"""Keys, and the bits that come from them."""
+"""Keys, and random bits made from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functrans.core import errors
 from functrans.core.dispatch import Tracer
 from functrans.ops.random_bits import random_bits
 from functrans.ops.rejection import open_unit
-from functrans.random.arguments import Shape, checked_key, checked_shape, integer_dtype
+from functrans.random.parameters import Shape, checked_key, integer_dtype, shape_argument
 
 Array = Any  # an array, a scalar, or a traced value
 
@@ -26,8 +26,8 @@ def _as_word(value: Any, what: str) -> Any:
         number = None
     if number is None or not -(2**63) <= number < 2**64:
         raise errors.InputTypeError(
-            f"{what} is one integer of at most 64 bits, not {value!r}, at "
-            f"{errors.user_location()}. For many of them, use functrans.vmap."
+            f"{what} must be one integer of at most 64 bits, not {value!r}, at "
+            f"{errors.user_location()}. For several, use functrans.vmap."
         )
     return np.uint64(number % 2**64)
 
@@ -38,7 +38,7 @@ def _as_words(bits: Any) -> Any:
 
 
 def key(seed: Any) -> Array:
-    """A key from an integer: an array of two 32-bit words, from which random numbers are made.
+    """Make a key from an integer: an array of two 32-bit words, from which random numbers are drawn.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def key(seed: Any) -> Array:
 
 
 def split(key: Array, num: Shape = 2) -> Array:
-    """New, independent keys from a key, which should not be used again.
+    """Split a key into new, independent keys; the old key should not be used again.
 
     `num` is the number of keys, or a shape; the last axis of the result holds the keys' words.
 
@@ -62,11 +62,11 @@ def split(key: Array, num: Shape = 2) -> Array:
     (5, 2)
     """
     key = checked_key(key)
-    return _as_words(random_bits(key, np.uint64(0), shape=checked_shape(num), width=64))
+    return _as_words(random_bits(key, np.uint64(0), shape=shape_argument(num), width=64))
 
 
 def fold_in(key: Array, data: Any) -> Array:
-    """A new key from a key and an integer, such as the number of a step or of a lane.
+    """Make a new key from a key and an integer, such as the number of a step or a lane.
 
     Examples
     --------
@@ -91,14 +91,14 @@ def bits(key: Array, shape: Shape = (), dtype: Any = np.uint32) -> Array:
     wanted = integer_dtype(dtype)
     if wanted.kind != "u":
         raise errors.OptionError(
-            f"bits of dtype {wanted}, at {errors.user_location()}: bits are unsigned integers "
+            f"bits of dtype {wanted}, at {errors.user_location()}: bits must be unsigned integers "
             "(np.uint8, np.uint16, np.uint32, np.uint64). For signed ones use functrans.random.randint."
         )
     key = checked_key(key)
-    return random_bits(key, np.uint64(0), shape=checked_shape(shape), width=8 * wanted.itemsize)
+    return random_bits(key, np.uint64(0), shape=shape_argument(shape), width=8 * wanted.itemsize)
 
 
 def draw_open_unit(key: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Uniform numbers in the open interval from 0 to 1, as float64; 32 bits do for smaller types."""
+    """Uniform numbers in the open interval from 0 to 1, as float64; smaller types need only 32 bits."""
     width = 64 if dtype.itemsize == 8 else 32
     return open_unit(random_bits(checked_key(key), np.uint64(0), shape=shape, width=width), width)

@@ -1,8 +1,8 @@
 """SciPy on traced values.
 
-The ufuncs of `scipy.special` need nothing of this package: import them from SciPy, and `grad(erf)` works.
-Here are the functions on which SciPy gives no hook, with SciPy's names and arguments, in modules that
-are loaded when they are first used: special, linalg, stats, optimize and integrate.
+The ufuncs of `scipy.special` do not need this package: import them from SciPy, and `grad(erf)` works. This
+package has the functions for which SciPy has no hook, with SciPy's names and arguments, in modules that are
+loaded on first use: special, linalg, stats, optimize and integrate.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from functrans.scipy import stats as stats
 
 __all__ = ["integrate", "linalg", "optimize", "special", "stats"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> Any:

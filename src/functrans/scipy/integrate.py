@@ -1,7 +1,7 @@
-"""Ordinary differential equations by SciPy's solver, with derivatives by the equation itself.
+"""Ordinary differential equations, solved by SciPy and differentiated implicitly.
 
-The solution is one primitive, `odeint`, of the start, the times and the arguments, whose rules are those of
-`functrans.odeint`: transforms/sensitivities.py.
+The solution is one primitive, `odeint`, of the initial value, the times and the arguments. Its rules are
+those of `functrans.odeint`: solvers/sensitivities.py.
 """
 
 from __future__ import annotations
@@ -15,15 +15,20 @@ from functrans.core import errors
 from functrans.core.dispatch import Tracer
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, shape_of
+from functrans.ops.families import with_lanes
 from functrans.scipy.loading import load
+from functrans.solvers.ode import read_problem
+from functrans.solvers.sensitivities import RightHandSide, cotangents_of_path, tangent_of_path
 from functrans.transforms.batching import vmap
 from functrans.transforms.leaves import bare, tracked
-from functrans.transforms.ode import read_problem
-from functrans.transforms.sensitivities import Equation, cotangents_of_path, tangent_of_path
 
 si = load("scipy.integrate")
 
 __all__ = ["odeint"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def odeint(
@@ -34,24 +39,24 @@ def odeint(
     rtol: float = 1e-8,
     atol: float = 1e-8,
 ) -> Any:
-    """The solution of dy/dt = f(y, t, *args) from y(t[0]) = y0, at the times t.
+    """Solve dy/dt = f(y, t, *args) from y(t[0]) = y0, at the times t.
 
-    It can be differentiated by y0, t and args, in forward and reverse mode and to any order. Whatever `f`
-    depends on and is to be differentiated, or mapped over, has to be among `args`: `f` must not close
-    over traced values.
+    It can be differentiated with respect to y0, t and args, in forward and reverse mode and to any order.
+    Values that you want to differentiate with respect to, or map over, must be among `args`: `f` must not
+    close over traced values.
 
     Parameters
     ----------
     f
-        f(y, t, *args) -> dy/dt, of the structure and shapes of y.
+        f(y, t, *args) -> dy/dt, with the structure and shapes of y.
     y0
-        The start: an array, or a pytree of arrays.
+        The initial value: an array, or a pytree of arrays.
     t
-        The times, increasing or decreasing; a time may be repeated.
+        The times, increasing or decreasing; they may repeat.
     *args
         Pytrees of arrays that `f` depends on.
     rtol, atol
-        Relative and absolute tolerance of a step.
+        Relative and absolute tolerance per step.
 
     Returns
     -------
@@ -75,26 +80,26 @@ def odeint(
 
 
 def _solve(y0: Any, t: Any, *leaves: Any, equation: Any, rtol: float, atol: float) -> Any:
-    """All of it by NumPy and SciPy: a Runge-Kutta method of order 8 with adaptive steps."""
+    """The solution from NumPy and SciPy alone: a Runge-Kutta method of order 8 with adaptive steps."""
 
     def slope(time: float, y: Any) -> Any:
         out = equation(y, time, *leaves)
         if isinstance(out, Tracer):
             raise errors.InputTypeError(
                 f"odeint: the equation {equation} depends on a value that is traced by "
-                f"{out.interpreter.transform} and is not among its arguments. Pass it through args, "
-                "odeint(f, y0, t, *args), so that its derivative is known."
+                f"{out.interpreter.transform} and is not among its arguments, at "
+                f"{errors.user_location()}. Pass it through args: odeint(f, y0, t, *args)."
             )
         return out
 
     y0, t = np.asarray(y0), np.asarray(t)
-    fresh = np.append(True, t[1:] != t[:-1])  # a time may be repeated, though not for SciPy
+    fresh = np.append(True, t[1:] != t[:-1])  # a time may repeat, but not for SciPy
     times = t[fresh]
     steps = np.sign(np.diff(times))
     if np.any(steps != steps[:1]):
         turn = int(np.argmax(steps != steps[0]))
         raise ValueError(
-            f"odeint: the times must increase throughout, or decrease; {times[turn - 1]}, "
+            f"odeint: the times must always increase, or always decrease; {times[turn - 1]}, "
             f"{times[turn]}, {times[turn + 1]} do neither. Sort them with np.sort."
         )
     if len(times) == 1 or y0.size == 0:
@@ -119,7 +124,7 @@ def _spec(specs: tuple[ArraySpec, ...], params: Any) -> ArraySpec:
 
 
 def _solver(params: Any) -> Any:
-    """The primitive as the rules of paths call it, with the tolerances of the call at hand."""
+    """The primitive in the form that the rules of paths call, with the tolerances of the call."""
     rest = {name: params[name] for name in ("rtol", "atol")}
     return lambda equation, *operands: solution(*operands, equation=equation, **rest)
 
@@ -135,7 +140,7 @@ def _backward(g: Any, saved: Any) -> Any:
     return bare(found)
 
 
-# Lanes that share their times are one large system; the tolerance is that of each lane by itself.
+# Lanes with the same times form one large system; the tolerance applies to each lane separately.
 
 
 def _batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
@@ -144,13 +149,13 @@ def _batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> A
     if batched[1]:
         lanes = [
             primitive(
-                *(x[k] if mapped else x for x, mapped in zip(args, batched, strict=True)), **params
+                *[x[k] if mapped else x for x, mapped in zip(args, batched, strict=True)], **params
             )
             for k in range(size)
         ]
         return np.stack(lanes)
     if not batched[0]:
-        y0 = np.broadcast_to(y0, (size, *shape_of(y0)))
+        y0 = with_lanes(y0, size)
     length = shape_of(y0)[1]
     mapped = vmap(equation, (0, None, *(0 if each else None for each in batched[2:])))
 
@@ -162,7 +167,7 @@ def _batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> A
         y0.reshape(-1),
         t,
         *leaves,
-        equation=Equation(lanes_slope, f"{equation} in lanes"),
+        equation=RightHandSide(lanes_slope, f"{equation} in lanes"),
         **tighter,
     )
     return np.moveaxis(path.reshape((shape_of(t)[0], size, length)), 1, 0)

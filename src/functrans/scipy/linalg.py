@@ -1,7 +1,7 @@
 """scipy.linalg for traced values: triangular systems, factorizations, and functions of matrices.
 
-All functions take stacks of matrices in the last two axes. Derivatives are those of the functions as
-they read their arguments: from one triangle, where SciPy looks at one triangle only.
+All functions take stacks of matrices in the last two axes. Where SciPy reads only one triangle of an
+argument, so do the derivatives.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import errors
 from functrans.core.dispatch import Tracer
 from functrans.core.shapes import dtype_of, shape_of
+from functrans.ops.factorization import H, from_triangle
+from functrans.ops.structure import astype
 from functrans.scipy import matrices
-from functrans.scipy.matrices import dagger, triangle
+from functrans.scipy.matrices import triangle
 from functrans.surface.table import as_array, ndim_of
 
 __all__ = [
@@ -25,11 +28,16 @@ __all__ = [
     "lu",
     "lu_factor",
     "lu_solve",
+    "polar",
     "solve_sylvester",
     "solve_triangular",
     "sqrtm",
     "toeplitz",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _matrix(a: Any, name: str, square: bool = True) -> Any:
@@ -39,7 +47,7 @@ def _matrix(a: Any, name: str, square: bool = True) -> Any:
     shape = shape_of(x)
     if len(shape) < 2 or (square and shape[-1] != shape[-2]):
         wanted = "square matrices" if square else "matrices"
-        raise ValueError(f"{name}: expected {wanted} in the last two axes, got the shape {shape}")
+        raise ValueError(f"{name}: expected {wanted} in the last two axes, got shape {shape}")
     return x
 
 
@@ -49,7 +57,9 @@ def _with_columns(b: Any, size: int, name: str) -> tuple[Any, bool]:
     vector = ndim_of(x) == 1
     shape = shape_of(x)
     if not shape or shape[-1 if vector else -2] != size:
-        raise ValueError(f"{name}: the matrix has {size} rows, and the right-hand side has {shape}")
+        raise ValueError(
+            f"{name}: the matrix has {size} rows, but the right-hand side has shape {shape}"
+        )
     return (x[:, None] if vector else x), vector
 
 
@@ -62,7 +72,7 @@ def solve_triangular(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """The solution x of a x = b for a triangular matrix a, of which only one triangle is read.
+    """Solve a x = b for a triangular matrix a, of which only one triangle is read.
 
     The arguments are SciPy's: `trans` 1 or "T" solves with the transpose, 2 or "C" with the conjugate
     transpose. `overwrite_b` and `check_finite` are accepted and have no effect.
@@ -78,7 +88,7 @@ def solve_triangular(
     """
     transpose = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}.get(trans)
     if transpose is None:
-        raise ValueError(f"solve_triangular: trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}")
+        raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', not {trans!r}")
     matrix = _matrix(a, "solve_triangular")
     if transpose == 2 and dtype_of(matrix).kind == "c":
         matrix = np.conj(matrix)
@@ -96,7 +106,7 @@ def solve_triangular(
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """The triangular factor of a positive definite matrix: a = u^H u, or a = l l^H if `lower`.
+    """The Cholesky factor of a positive definite matrix: a = u^H u, or a = l l^H if `lower`.
 
     Only the upper, or the lower, triangle of `a` is read.
 
@@ -110,19 +120,14 @@ def cholesky(
            [ 0.   ,  0.5  ]])
     """
     x = _matrix(a, "cholesky")
-    # The Hermitian matrix of which one triangle is given; its diagonal is real.
-    strict = triangle(x, lower, -1)
-    diagonal = x * np.eye(shape_of(x)[-1], dtype=dtype_of(x).type(0).real.dtype)
-    if dtype_of(x).kind == "c":
-        diagonal = np.real(diagonal)
-    factor = matrices.cholesky(strict + dagger(strict) + diagonal)
-    return factor if lower else dagger(factor)
+    factor = matrices.cholesky(from_triangle(x, "L" if lower else "U"))
+    return factor if lower else H(factor)
 
 
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, bool]:
-    """The Cholesky factor of a matrix as `cho_solve` takes it; its other triangle is zero.
+    """The Cholesky factor of a matrix in the form that `cho_solve` takes; its other triangle is zero.
 
     Examples
     --------
@@ -137,7 +142,7 @@ def cho_factor(
 def cho_solve(
     c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
-    """The solution of a x = b, from the result of `cho_factor(a)`.
+    """Solve a x = b, given the result of `cho_factor(a)`.
 
     Examples
     --------
@@ -154,7 +159,7 @@ def cho_solve(
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """The LU factors of a matrix with row exchanges, packed in one matrix, and the exchanges.
+    """The LU factors of a matrix with pivoting, packed in one matrix, and the row exchanges.
 
     Examples
     --------
@@ -170,7 +175,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 def lu_solve(
     lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
-    """The solution of a x = b (or with the transpose of a), from the result of `lu_factor(a)`.
+    """Solve a x = b (or with the transpose of a), given the result of `lu_factor(a)`.
 
     Examples
     --------
@@ -181,7 +186,7 @@ def lu_solve(
     np.float64(-0.5)
     """
     if trans not in (0, 1, 2):
-        raise ValueError(f"lu_solve: trans is 0, 1 or 2, not {trans!r}")
+        raise ValueError(f"lu_solve: trans must be 0, 1 or 2, not {trans!r}")
     packed, exchanges = lu_and_piv
     factors = _matrix(packed, "lu_solve")
     columns, vector = _with_columns(b, shape_of(factors)[-1], "lu_solve")
@@ -258,9 +263,10 @@ def expm(A: Any) -> Any:
 
 
 def sqrtm(A: Any) -> Any:
-    """The principal square root of a square matrix.
+    """The principal square root of a square matrix; complex if a real matrix has no real one.
 
-    A traced real matrix needs a real root; for others pass a complex matrix.
+    Where values are not known, as under `jit`, the root of a real matrix is assumed to be real, and an error
+    is raised if it is not; pass a complex matrix in that case. The derivative at a singular matrix is nan.
 
     Examples
     --------
@@ -269,13 +275,48 @@ def sqrtm(A: Any) -> Any:
     >>> from functrans.scipy.linalg import sqrtm
     >>> float(grad(lambda s: np.trace(sqrtm(s * np.eye(2))))(4.0))
     0.5
+    >>> float(grad(lambda s: np.trace(sqrtm(s * np.eye(2))).imag)(-4.0))
+    -0.5
     """
     matrix = _matrix(A, "sqrtm")
-    return matrices.sqrtm(matrix) if isinstance(matrix, Tracer) else matrices.sl.sqrtm(matrix)
+    if not isinstance(matrix, Tracer):
+        return matrices.sl.sqrtm(matrix)
+    try:
+        return matrices.sqrtm(matrix)
+    except errors.StagingError:  # a complex root, of values that are known
+        complexes = np.result_type(dtype_of(matrix), np.complex64)
+    return matrices.sqrtm(astype(matrix, dtype=complexes))
+
+
+def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+    """The factors (u, p) of a = u p, or of a = p u if `side` is "left".
+
+    The columns of u, or its rows if it is wide, are orthonormal, and p is Hermitian positive semidefinite. u
+    is the matrix with orthonormal columns nearest to `a`. It has derivatives even where singular values
+    coincide, unlike the vectors of an SVD, whose derivatives are nan there. If `a` is rank deficient, the
+    derivatives are nan.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from functrans import jvp
+    >>> from functrans.scipy.linalg import polar
+    >>> turn = np.array([[0.0, -1.0], [1.0, 0.0]])
+    >>> jvp(lambda a: polar(a)[0], (np.eye(2),), (turn,))[1]
+    array([[ 0., -1.],
+           [ 1.,  0.]])
+    """
+    if side not in ("right", "left"):
+        raise ValueError(f"polar: side must be 'right' or 'left', not {side!r}")
+    x = _matrix(a, "polar", square=False)
+    rows, columns = shape_of(x)[-2:]
+    u = matrices.polar(x) if rows >= columns else H(matrices.polar(H(x)))
+    p = H(u) @ x if side == "right" else x @ H(u)
+    return u, (p + H(p)) / 2
 
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
-    """The solution x of a x + x b = q.
+    """Solve a x + x b = q.
 
     Examples
     --------
@@ -291,7 +332,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     if shape_of(given)[-2:] != (shape_of(left)[-1], shape_of(right)[-1]):
         raise ValueError(
             f"solve_sylvester: the shapes {shape_of(left)}, {shape_of(right)} and "
-            f"{shape_of(given)} do not fit"
+            f"{shape_of(given)} do not match"
         )
     return matrices.sylvester(left, right, given)
 

@@ -1,4 +1,4 @@
-"""SciPy is imported when a module of `functrans.scipy` is, and an error says what to do without it."""
+"""Imports SciPy together with a module of `functrans.scipy`; an error says how to install it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def load(name: str) -> Any:
         if error.name is None or error.name.split(".")[0] != "scipy":
             raise
         raise ModuleNotFoundError(
-            f"functrans.scipy needs {name}, and SciPy is not installed. Install it with "
+            f"functrans.scipy needs {name}, but SciPy is not installed. Install it with "
             "pip install 'functrans[scipy]'.",
             name="scipy",
         ) from None

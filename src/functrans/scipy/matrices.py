@@ -6,23 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.primitive import Primitive, Rule
-from functrans.core.shapes import ArraySpec, dtype_of, shape_of, sum_to_shape
-from functrans.ops.families import align_batched, result_spec
+from functrans.core import errors
+from functrans.core.primitive import Primitive, Rule, bare
+from functrans.core.shapes import (
+    ArraySpec,
+    checked_flags,
+    checked_kinds,
+    checked_length,
+    dtype_of,
+    shape_of,
+    sum_to_shape,
+)
+from functrans.ops.contraction import swap
+from functrans.ops.factorization import H
+from functrans.ops.families import batch_elementwise, result_spec
+from functrans.ops.gaps import smallest_gap
 from functrans.scipy.loading import load
 from functrans.transforms.derivatives import stop_gradient, vjp
 
 sl = load("scipy.linalg")
-
-
-def swap(x: Any) -> Any:
-    """The transpose of each matrix."""
-    return np.swapaxes(x, -1, -2)
-
-
-def dagger(x: Any) -> Any:
-    """The conjugate transpose of each matrix."""
-    return np.conj(swap(x)) if dtype_of(x).kind == "c" else swap(x)
 
 
 def triangle(x: Any, lower: bool, offset: int = 0) -> Any:
@@ -30,11 +32,6 @@ def triangle(x: Any, lower: bool, offset: int = 0) -> Any:
     rows, columns = shape_of(x)[-2:]
     kept = np.tri(rows, columns, offset) if lower else np.tri(columns, rows, offset).T
     return np.where(kept, x, 0).astype(dtype_of(x))
-
-
-def _batch_stack(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
-    """The hidden axis is one more axis of the stack."""
-    return primitive(*align_batched(args, batched), **params)
 
 
 def _over_stack(function: Any, *args: Any, **options: Any) -> Any:
@@ -46,15 +43,17 @@ def _over_stack(function: Any, *args: Any, **options: Any) -> Any:
     results = [function(*row, **options) for row in zip(*stacks, strict=True)]
     if not results:
         sizes = [np.ones(arg.shape[-2:], arg.dtype) for arg in args]
-        example = function(*(np.tri(*one.shape) * one for one in sizes), **options)
+        example = function(*[np.tri(*one.shape) * one for one in sizes], **options)
         return np.zeros(lead + example.shape, example.dtype)
     return np.stack(results).reshape(lead + results[0].shape)
 
 
 def _lead_spec(impl: Rule, core: Any) -> Rule:
-    """A shape rule: leading axes broadcast, core(*shapes) is the rest, and a small call has the dtype."""
+    """A shape rule: leading axes broadcast, core(*shapes) is the rest, and a small call gives the dtype."""
 
     def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
+        checked_flags(*params.values())
+        _check_matrices(*specs)
         lead = np.broadcast_shapes(*(spec.shape[:-2] for spec in specs))
         small = [ArraySpec((1, 1), spec.dtype) for spec in specs]
         return result_spec(impl, small, params, lead + core(*(spec.shape[-2:] for spec in specs)))
@@ -62,15 +61,34 @@ def _lead_spec(impl: Rule, core: Any) -> Rule:
     return shape
 
 
+def _check_matrices(*specs: ArraySpec) -> None:
+    """Raise an error unless these are stacks of matrices of dtypes that SciPy keeps."""
+    if any(spec.ndim < 2 for spec in specs):
+        raise ValueError("a matrix has two axes")
+    if any(spec.dtype.itemsize < 4 for spec in specs):
+        raise TypeError(
+            f"the dtypes {', '.join(str(spec.dtype) for spec in specs)} are too narrow; convert with "
+            "a.astype(float)"
+        )
+
+
+def _square(*shapes: tuple[int, int], sides: tuple[int, ...] = ()) -> tuple[int, int]:
+    """The shape of the first of several square matrices, whose lengths must be those of the sides."""
+    for (rows, columns), side in zip(shapes, sides or [a[0] for a in shapes], strict=True):
+        if rows != columns or rows != side:
+            raise ValueError(f"a matrix of shape {(rows, columns)} is not square, or does not fit")
+    return shapes[0]
+
+
 def _unbroadcast(cotangents: list[Any], mask: int, args: Any) -> Any:
     """Cotangents for the arguments in the mask, with broadcast leading axes added up."""
     tracked = [k for k in range(len(args)) if mask >> k & 1]
     fitted = [sum_to_shape(cotangents[k], shape_of(args[k])) for k in tracked]
-    return tuple(fitted) if len(fitted) > 1 else fitted[0]
+    return bare(fitted)
 
 
 def transpose_of_jvp(primitive: Primitive) -> Rule:
-    """A vjp rule from the jvp rule of a function of one array: its transpose, found by the tape."""
+    """A vjp rule from the jvp rule of a function of one array: its transpose, using the tape."""
 
     def pull(g: Any, saved: Any) -> Any:
         out, x, params = saved
@@ -102,7 +120,7 @@ def _triangular_solve(a: Any, b: Any, lower: bool, transposed: bool, unit_diagon
 
 
 def _read(a: Any, lower: bool, transposed: bool, unit_diagonal: bool) -> Any:
-    """What of a, or of its tangent, stands in T: without a diagonal of ones, which does not move."""
+    """The part of a, or of its tangent, that is in T: without a unit diagonal, which is constant."""
     part = triangle(a, lower, -1 if unit_diagonal else 0)
     return swap(part) if transposed else part
 
@@ -133,8 +151,9 @@ triangular_solve = Primitive(
     _triangular_solve,
     jvp=_triangular_jvp,
     vjp=lambda mask, out, args, params: (_triangular_pull, (mask, out, args, params)),
-    batch=_batch_stack,
-    shape=_lead_spec(_triangular_solve, lambda a, b: (a[0], b[1])),
+    batch=batch_elementwise,
+    shape=_lead_spec(_triangular_solve, lambda a, b: (_square(a, sides=b[:1])[0], b[1])),
+    kind="linear algebra",
 )
 
 
@@ -152,7 +171,7 @@ def _half_triangle(x: Any) -> Any:
 
 def _cholesky_jvp(factor: Any, args: Any, tangents: Any, params: Any) -> Any:
     inner = _solve(factor, tangents[0], lower=True)
-    inner = dagger(_solve(factor, dagger(inner), lower=True))
+    inner = H(_solve(factor, H(inner), lower=True))
     return factor @ _half_triangle(inner)
 
 
@@ -164,16 +183,17 @@ def _cholesky_pull(g: Any, factor: Any) -> Any:
 
 
 cholesky = Primitive(
-    "cholesky",
+    "cholesky_of_triangle",
     np.linalg.cholesky,
     jvp=_cholesky_jvp,
     vjp=lambda mask, out, args, params: (_cholesky_pull, out),
-    batch=_batch_stack,
-    shape=_lead_spec(np.linalg.cholesky, lambda a: a),
+    batch=batch_elementwise,
+    shape=_lead_spec(np.linalg.cholesky, _square),
+    kind="linear algebra",
 )
 
 
-# LU with row exchanges, packed: the strict lower triangle of l below u. The exchanges do not move.
+# LU with pivoting, packed: the strict lower triangle of l below u. The row exchanges are constant.
 
 
 def _lu(a: Any) -> Any:
@@ -189,12 +209,14 @@ def _lu(a: Any) -> Any:
 
 def _lu_spec(specs: tuple[ArraySpec, ...], params: Any) -> tuple[ArraySpec, ArraySpec]:
     (a,) = specs
+    checked_kinds("fc", a)
+    _check_matrices(a)
     return a, ArraySpec((*a.shape[:-2], min(a.shape[-2:])), np.int32)
 
 
 def _lu_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
-    # With w = l⁻¹ da u⁻¹ of the square part, dl = l strict(w) and du = triu(w) u; then what is below
-    # or beside it follows from l₂ u = a₂ or l u₂ = a₂.
+    # With w = l⁻¹ da u⁻¹ of the square part, dl = l strict(w) and du = triu(w) u; then the part below
+    # it or to its right follows from l₂ u = a₂ or l u₂ = a₂.
     packed, exchanges = out
     rows, columns = shape_of(packed)[-2:]
     rank = min(rows, columns)
@@ -219,12 +241,20 @@ def _lu_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
     return total, None
 
 
-lu = Primitive("lu", _lu, jvp=_lu_jvp, batch=_batch_stack, shape=_lu_spec, outputs=2)
+lu = Primitive(
+    "lu",
+    _lu,
+    jvp=_lu_jvp,
+    batch=batch_elementwise,
+    shape=_lu_spec,
+    outputs=2,
+    kind="linear algebra",
+)
 lu.vjp = transpose_of_jvp(lu)
 
 
 def _row_order(exchanges: Any, rows: int) -> Any:
-    """Row k was exchanged with row exchanges[k], for k = 0, 1, ...: which row is where in the end."""
+    """The final order of rows, after exchanging row k with row exchanges[k], for k = 0, 1, ..."""
     order = np.broadcast_to(np.arange(rows), (*exchanges.shape[:-1], rows)).copy()
     for k in range(exchanges.shape[-1]):
         other = exchanges[..., k : k + 1].astype(np.intp)
@@ -235,13 +265,19 @@ def _row_order(exchanges: Any, rows: int) -> Any:
 
 
 def _row_order_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> ArraySpec:
-    return ArraySpec((*specs[0].shape[:-1], params["rows"]), np.int64)
+    (exchanges,), rows = specs, checked_length(params["rows"])
+    checked_kinds("i", exchanges)
+    if exchanges.shape[-1] > rows:
+        raise ValueError("more rows are exchanged than there are")
+    return ArraySpec((*exchanges.shape[:-1], rows), np.int64)
 
 
-row_order = Primitive("row_order", _row_order, batch=_batch_stack, shape=_row_order_spec)
+row_order = Primitive(
+    "row_order", _row_order, batch=batch_elementwise, shape=_row_order_spec, kind="linear algebra"
+)
 
 
-# The exponential. Its derivative L(a, e) stands in the corner of exp [[a, e], [0, a]], and the
+# The exponential. Its derivative L(a, e) is the corner of exp [[a, e], [0, a]], and the
 # transpose of L(a, ·) is L(a^T, ·) (Higham, Functions of Matrices, 3.6).
 
 
@@ -267,8 +303,9 @@ expm = Primitive(
     _expm,
     jvp=lambda out, args, tangents, params: _expm_derivative(args[0], tangents[0]),
     vjp=lambda mask, out, args, params: (lambda g, a: _expm_derivative(swap(a), g), args[0]),
-    batch=_batch_stack,
-    shape=_lead_spec(_expm, lambda a: a),
+    batch=batch_elementwise,
+    shape=_lead_spec(_expm, _square),
+    kind="linear algebra",
 )
 
 
@@ -306,29 +343,91 @@ sylvester = Primitive(
     _sylvester,
     jvp=_sylvester_jvp,
     vjp=lambda mask, out, args, params: (_sylvester_pull, (mask, out, args)),
-    batch=_batch_stack,
-    shape=_lead_spec(_sylvester, lambda a, b, q: q),
+    batch=batch_elementwise,
+    shape=_lead_spec(_sylvester, lambda a, b, q: _square(a, b, sides=q) and q),
+    kind="linear algebra",
 )
 
 
-# The square root x x = a: x dx + dx x = da.
+# The square root x x = a: x dx + dx x = da. If x is singular, the equation has no solution: the root has
+# an infinite slope.
 
 
 def _sqrtm(a: Any) -> Any:
     root = sl.sqrtm(a)
     if a.dtype.kind != "c" and root.dtype.kind == "c":
-        raise ValueError(
-            "sqrtm: a real matrix has no real square root. Pass it as a complex matrix, "
-            "a.astype(complex)."
+        raise errors.StagingError(
+            "sqrtm: a real matrix has no real square root, but a real result was staged, at "
+            f"{errors.user_location()}. Pass it as a complex matrix: a.astype(complex)."
         )
     return root
 
 
+def _sqrtm_derivative(root: Any, change: Any) -> Any:
+    # eigenvalues of the root are uncertain by the root of what those of the matrix are
+    eps = float(np.finfo(dtype_of(root)).eps)
+    exists = regularity(root) > ((10 + shape_of(root)[-1]) * eps) ** 0.5
+    safe = np.where(exists, root, np.eye(shape_of(root)[-1], dtype=dtype_of(root)))
+    return np.where(exists, sylvester(safe, safe, change), np.nan)
+
+
+def _regularity(x: Any) -> Any:
+    """The ratio of the smallest eigenvalue to the largest, by size; 0 for a matrix that is not finite."""
+    finite = np.all(np.isfinite(x), axis=(-2, -1), keepdims=True)
+    sizes = np.abs(np.linalg.eigvals(np.where(finite, x, 0)))[..., None]
+    largest = np.max(sizes, axis=-2, keepdims=True, initial=0)
+    smallest = np.min(sizes, axis=-2, keepdims=True, initial=np.inf)
+    return np.where(largest > 0, smallest / np.where(largest > 0, largest, 1), 0)
+
+
+regularity = Primitive(
+    "regularity",
+    _regularity,
+    batch=batch_elementwise,
+    shape=_lead_spec(_regularity, lambda a: _square(a) and (1, 1)),
+    kind="linear algebra",
+)
+
 sqrtm = Primitive(
     "sqrtm",
     _sqrtm,
-    jvp=lambda out, args, tangents, params: sylvester(out, out, tangents[0]),
-    vjp=lambda mask, out, args, params: (lambda g, x: sylvester(swap(x), swap(x), g), out),
-    batch=_batch_stack,
-    shape=_lead_spec(_sqrtm, lambda a: a),
+    jvp=lambda out, args, tangents, params: _sqrtm_derivative(out, tangents[0]),
+    vjp=lambda mask, out, args, params: (lambda g, x: _sqrtm_derivative(swap(x), g), out),
+    batch=batch_elementwise,
+    shape=_lead_spec(_sqrtm, _square),
+    kind="linear algebra",
 )
+
+
+# The unitary factor of a = u p, for matrices that are not wide; p = u^H a is Hermitian. With Ω = u^H du,
+# p Ω + Ω p = u^H da - da^H u; the part of du outside the space of u is (1 - u u^H) da p⁻¹. Where singular
+# values coincide, nothing is divided by their differences.
+
+
+def _polar(a: Any) -> Any:
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    return u @ vh
+
+
+def _polar_jvp(u: Any, args: Any, tangents: Any, params: Any) -> Any:
+    (a,), (change,) = args, tangents
+    rows, columns = shape_of(a)[-2:]
+    p = H(u) @ a
+    exists = regularity(p) > smallest_gap(dtype_of(p))
+    safe = np.where(exists, p, np.eye(columns, dtype=dtype_of(p)))
+    along = H(u) @ change
+    moved = u @ sylvester(safe, safe, along - H(along))
+    if rows > columns:
+        moved = moved + swap(np.linalg.solve(swap(safe), swap(change - u @ along)))
+    return np.where(exists, moved, np.nan)
+
+
+polar = Primitive(
+    "polar",
+    _polar,
+    jvp=_polar_jvp,
+    batch=batch_elementwise,
+    shape=_lead_spec(_polar, lambda a: a),
+    kind="linear algebra",
+)
+polar.vjp = transpose_of_jvp(polar)

@@ -1,4 +1,4 @@
-"""scipy.optimize with derivatives supplied: of plain functions, on pytrees of parameters."""
+"""scipy.optimize with automatic derivatives, for plain functions of pytrees of parameters."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ so = load("scipy.optimize")
 
 __all__ = ["least_squares", "minimize"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # What SciPy's methods can use beyond the value of the function.
 _WITHOUT_GRADIENT = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
 _WITH_HESSIAN = frozenset({"dogleg", "trust-exact"})
@@ -25,13 +30,13 @@ _WITH_HESSIAN_PRODUCT = frozenset({"newton-cg", "trust-ncg", "trust-krylov", "tr
 
 
 def _vector(x0: Any, name: str) -> tuple[Any, Callable[[Any], Any]]:
-    """The parameters as a vector of floats, and the way back to their structure."""
+    """The parameters as a vector of floats, and a function that restores their structure."""
     leaves = tree.leaves(x0)
     for leaf in leaves:
         if isinstance(leaf, Tracer):
             raise errors.InputTypeError(
-                f"{name}: the start x0 is traced, at {errors.user_location()}. The solution is found "
-                "by a loop outside of what can be differentiated: call it with plain numbers."
+                f"{name}: the initial guess x0 is traced, at {errors.user_location()}, but the search for "
+                "the solution is not differentiated. Call it with plain numbers, outside of the transform."
             )
     if isinstance(x0, (list, tuple)) and all(np.ndim(leaf) == 0 for leaf in leaves):
         x0 = np.array(leaves, np.float64)  # a list of numbers is an array, as in SciPy
@@ -57,17 +62,17 @@ def minimize(
     args
         Further arguments of `fun`, not optimized over.
     method
-        As in SciPy. Gradients are supplied to the methods that use them, and Hessians, or their
-        products with vectors, to those that use these.
+        As in SciPy. Gradients, Hessians and Hessian-vector products are supplied to the methods that use
+        them.
     **options
         All other arguments of SciPy's `minimize`: bounds, constraints, tol, callback, options. Bounds
-        and callbacks are about the vector of all parameters. Constraints are functions of x as `fun` is,
-        and are given their Jacobians.
+        and callbacks apply to the vector of all parameters. Constraints are functions of x, like `fun`,
+        and their Jacobians are supplied.
 
     Returns
     -------
     scipy.optimize.OptimizeResult
-        With `x`, and `jac` where there is one, of the structure of x0.
+        `x`, and `jac` if there is one, have the structure of x0.
 
     Examples
     --------
@@ -116,8 +121,7 @@ def _refuse_derivatives(name: str, options: dict[str, Any]) -> None:
     for option in ("jac", "hess", "hessp"):
         if option in options:
             raise errors.OptionError(
-                f"{name}: {option}= is supplied by functrans. Leave it out, or call "
-                f"scipy.optimize.{name} with your own."
+                f"{name}: {option}= is supplied by functrans, at {errors.user_location()}. Leave it out."
             )
 
 
@@ -130,7 +134,7 @@ def _constraints(given: Any, unravel: Callable[[Any], Any], smooth: bool) -> Any
     elif isinstance(given, so.NonlinearConstraint):
         function = given.fun
     else:
-        return given  # linear ones are about the vector, and have nothing to differentiate
+        return given  # linear ones apply to the vector, and need no derivative
 
     def value(vector: Any, *args: Any) -> Any:
         return function(unravel(vector), *args)
@@ -171,7 +175,7 @@ def least_squares(
     Returns
     -------
     scipy.optimize.OptimizeResult
-        With `x` of the structure of x0. `jac` is the matrix of residuals by parameters.
+        `x` has the structure of x0. `jac` is the Jacobian matrix, residuals by parameters.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The functions of scipy.special that convert their arguments to arrays, for traced values.
 
-The ufuncs of scipy.special work on traced values as they are; they can be imported from here as well.
+The ufuncs of scipy.special already work on traced values; they can be imported from here as well.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 # What works on traced values as it is: the ufuncs, and these functions, which only call them.
 _HOOKED = frozenset({"lambertw", "sinc", "softplus", "zeta"})
 
@@ -41,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _largest(x: Any, axis: Any) -> Any:
-    """The largest real part, where it is finite, held constant: results do not depend on it."""
+    """The largest real part, where finite, held constant: results do not depend on it."""
     top = np.max(np.real(stop_gradient(x)), axis=axis, keepdims=True, initial=-np.inf)
     return np.where(np.isfinite(top), top, 0)
 
@@ -65,7 +69,7 @@ def logsumexp(
     b
         Factors, which broadcast against `a` and may be negative or zero.
     keepdims
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
     return_sign
         Whether to return (log|Σ|, sign) instead.
 
@@ -83,7 +87,7 @@ def logsumexp(
         weights = np.exp(x - top)
     else:
         x, factor = np.broadcast_arrays(x, as_array(b))
-        # What has no weight does not set the scale; kept below overflow, it counts in d/db.
+        # Entries without weight do not set the scale; clipped below overflow, they count in d/db.
         top = _largest(np.where(factor == 0, -np.inf, x), axis)
         shifted = x - top
         limit = 700.0 if dtype_of(x).kind == "f" else -np.inf
@@ -118,7 +122,7 @@ def softmax(x: Any, axis: Any = None) -> Any:
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    """The logarithm of `softmax`, without its underflow.
+    """The logarithm of `softmax`, without underflow.
 
     Examples
     --------
@@ -145,7 +149,7 @@ def polygamma(n: Any, x: Any) -> Any:
     """
     order, x = np.asarray(n), as_array(x)
     factor = (-1.0) ** (order + 1) * sc.gamma(order + 1.0)
-    # (-1)^(n+1) n! ζ(n+1, x); at n = 0 the zeta function has its pole, and its place is taken.
+    # (-1)^(n+1) n! ζ(n+1, x); n = 0, the pole of the zeta function, is handled separately.
     high = factor * sc.zeta(np.where(order == 0, 2, order + 1.0), x)
     return np.where(order == 0, sc.psi(x), high)[()]
 

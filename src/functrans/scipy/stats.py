@@ -32,6 +32,11 @@ __all__ = [
     "t",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
@@ -193,7 +198,7 @@ class beta:
 
 
 class poisson:
-    """The Poisson distribution with mean mu, on the integers from `loc` on.
+    """The Poisson distribution with mean mu, on the integers from `loc` upward.
 
     Examples
     --------
@@ -319,10 +324,10 @@ class dirichlet:
 
 
 class multivariate_normal:
-    """The normal distribution of vectors, which stand in the last axis of x.
+    """The multivariate normal distribution; the last axis of x holds the vectors.
 
-    `cov` is a matrix, the diagonal of one, or a number. It has to be positive definite; of a matrix the
-    lower triangle is read.
+    `cov` is a matrix, the diagonal of one, or a number. It must be positive definite; only the lower
+    triangle of a matrix is read.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The NumPy surface: what `np.f(x)` and `x.method()` mean for traced values.
+"""The NumPy surface: implementations of `np.f(x)` and `x.method()` for traced values.
 
-Plain `import numpy as np` reaches these tables through NumPy's own protocols. What NumPy gives no hook
-on is written here too, and users find it under NumPy's names in `functrans.numpy`.
+Plain `import numpy as np` reaches these tables through NumPy's own protocols. Functions for which NumPy has
+no hook are implemented here too; users find them under NumPy's names in `functrans.numpy`.
 """
 
 from functrans.surface import calculus as calculus

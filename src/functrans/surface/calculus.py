@@ -17,6 +17,7 @@ from functrans.surface.table import (
     implements,
     known,
     ndim_of,
+    returns_numbers,
 )
 
 
@@ -89,6 +90,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     axes = axis_tuple(axis, ndim)
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
+    if dtype_of(x).kind == "b":
+        np.subtract(np.True_, np.True_)  # NumPy's own error
     if dtype_of(x).kind not in "fc":
         x = x.astype(np.float64)
     steps = _spacings(varargs, x, axes)
@@ -102,7 +105,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 
 def _spacings(given: Any, x: Any, axes: tuple[int, ...]) -> list[Any]:
-    """For each axis the step, or the steps from point to point."""
+    """For each axis, the step, or the steps from point to point."""
     if len(given) == 0:
         return [1.0] * len(axes)
     if len(given) == 1 and ndim_of(as_array(given[0])) == 0:
@@ -162,17 +165,18 @@ def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Any:
 
 
 def _edge(p: Any, q: Any, near: Any, middle: Any, far: Any) -> Any:
-    """The slope at the end of the parabola through three points, p from the second, q further on."""
+    """The slope at the end of the parabola through three points; p and q are their distances."""
     return (
         -(2.0 * p + q) / (p * (p + q)) * near + (p + q) / (p * q) * middle - p / (q * (p + q)) * far
     )
 
 
 @implements(np.interp)
+@returns_numbers
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
-    """Straight lines between points. At a point itself, the slope is that of the line after it."""
+    """Linear interpolation. At a point of xp, the slope is that of the line after it."""
     at, points, values = as_array(x), as_array(xp), as_array(fp)
     if dtype_of(at).kind == "c" or dtype_of(points).kind == "c":
         raise TypeError("np.interp needs real x and xp")
@@ -202,7 +206,7 @@ def interp(
     else:
         k = np.clip(searching.searchsorted(points, at, side="right") - 1, 0, last - 1)
         x0, x1, y0, y1 = take(points, k), take(points, k + 1), take(values, k), take(values, k + 1)
-        jump = x1 == x0  # of the last points several may stand at one place
+        jump = x1 == x0  # several of the last points may coincide
         slope = (y1 - y0) / np.where(jump, 1, x1 - x0)
         result = np.where(jump, y1, slope * (at - x0) + y0)
     return np.where(at < points[0], before, np.where(at > points[-1], after, result))
@@ -232,7 +236,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 
 def _part(whole: Any, mode: str, long: int, short: int, start: int) -> Any:
-    """What `mode` asks for; `start` is where mode "same" begins."""
+    """The part of the result that `mode` selects; `start` is where mode "same" begins."""
     if mode == "full":
         return whole
     if mode == "same":

@@ -1,7 +1,7 @@
-"""Arrays for `functrans.numpy`: of lists that hold traced values, or to be assigned some later.
+"""Arrays for `functrans.numpy`: from lists that hold traced values, or to assign traced values to.
 
-While a transform runs these functions return arrays that may be assigned traced values; at other
-times NumPy's own. What np.zeros(..., like=x) and np.zeros_like(x) mean is in creation.py.
+While a transform runs, these functions return arrays that accept traced values; at other times, NumPy
+arrays. np.zeros(..., like=x) and np.zeros_like(x) are in creation.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import Tracer, concrete, running_interpreters
-from functrans.core.shapes import PYTHON_SCALARS, shape_of
+from functrans.core.shapes import PYTHON_SCALARS, dtype_of, shape_of
 from functrans.surface import creation
 from functrans.surface.shaping import concatenate, ravel, take
 from functrans.surface.table import as_array, holds_tracer
@@ -23,15 +23,15 @@ def array(
     object: Any,
     dtype: Any = None,
     *,
-    copy: bool | None = True,
+    copy: Any = True,
     order: Any = "K",
     subok: bool = False,
     ndmin: int = 0,
     like: Any = None,
 ) -> Any:
-    """An array from nested lists, which may hold traced values.
+    """Make an array from nested lists, which may hold traced values.
 
-    Inside a transform it may be assigned traced values.
+    Inside a transform, you can assign traced values to it.
 
     Examples
     --------
@@ -40,6 +40,8 @@ def array(
     >>> functrans.grad(lambda x: np.sum(np.array([x, x * x])))(3.0)
     np.float64(7.0)
     """
+    if isinstance(copy, np._CopyMode):
+        copy = _COPY_MODES[copy]
     if not holds_tracer(object):
         made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
         return open_all(made, (object,)) if running_interpreters() else made
@@ -47,6 +49,13 @@ def array(
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     made = creation.array(object, dtype) if copy else creation.asarray(object, dtype)
     return made[(None,) * (ndmin - made.ndim)] if made.ndim < ndmin else made
+
+
+_COPY_MODES: dict[Any, bool | None] = {
+    np._CopyMode.ALWAYS: True,
+    np._CopyMode.IF_NEEDED: None,
+    np._CopyMode.NEVER: False,
+}
 
 
 def _has_dtype(x: Any, dtype: Any) -> bool:
@@ -59,10 +68,10 @@ def asarray(
     order: Any = None,
     *,
     device: Any = None,
-    copy: bool | None = None,
+    copy: Any = None,
     like: Any = None,
 ) -> Any:
-    """Like `array`, but without a copy of what is an array already.
+    """Like `array`, but arrays are not copied.
 
     Examples
     --------
@@ -81,10 +90,10 @@ def asanyarray(
     order: Any = None,
     *,
     device: Any = None,
-    copy: bool | None = None,
+    copy: Any = None,
     like: Any = None,
 ) -> Any:
-    """Like `asarray`; subclasses of NumPy's array pass through.
+    """Like `asarray`, but subclasses of NumPy's array pass through.
 
     Examples
     --------
@@ -122,7 +131,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    """Like `asarray`, and an error if an entry is not finite.
+    """Like `asarray`, but raise an error if an entry is not finite.
 
     Examples
     --------
@@ -139,7 +148,7 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
 
 
 def check_device(device: Any) -> None:
-    """There is one device, as in NumPy."""
+    """Refuse devices other than "cpu", as NumPy does."""
     if device not in (None, "cpu"):
         raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
 
@@ -148,7 +157,7 @@ _arange = fresh(np.arange)
 
 
 def arange(*args: Any, **options: Any) -> Any:
-    """Numbers at equal steps; the first and the step may be traced, and have derivatives.
+    """Evenly spaced numbers; start and step may be traced, and have derivatives.
 
     Examples
     --------
@@ -184,7 +193,7 @@ def _traced_arange(
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = None) -> Any:
-    """A vector of the values that an iterator gives, which may be traced.
+    """Make a vector from the values of an iterator, which may be traced.
 
     Examples
     --------
@@ -206,7 +215,7 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = No
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of another library as one of ours; a traced value is one already.
+    """Convert an array of another library; a traced value is returned unchanged.
 
     Examples
     --------
@@ -221,13 +230,13 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Pairs of an index and the entry there, as from `np.ndenumerate`.
+    """Pairs of an index and its entry, like `np.ndenumerate`.
 
     Examples
     --------
     >>> import functrans
     >>> import functrans.numpy as np
-    >>> functrans.grad(lambda x: sum(i[0] * v for i, v in np.ndenumerate(x)))(np.ones(3))
+    >>> functrans.grad(lambda x: np.sum([i[0] * v for i, v in np.ndenumerate(x)]))(np.ones(3))
     array([0., 1., 2.])
     """
     if not holds_tracer(arr):
@@ -237,7 +246,7 @@ def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 class _Subscripted:
-    """np.mgrid and np.ogrid, whose arrays may be assigned traced values."""
+    """np.mgrid and np.ogrid, with arrays that accept traced values."""
 
     __slots__ = ("numpy",)
 
@@ -249,15 +258,46 @@ class _Subscripted:
         return open_all(made, ()) if running_interpreters() else made
 
 
+class _Grid(_Subscripted):
+    """The same for traced limits of the axes; their lengths must be known."""
+
+    __slots__ = ("sparse",)
+
+    def __init__(self, numpy: Any, sparse: bool) -> None:
+        super().__init__(numpy)
+        self.sparse = sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        ranges = key if isinstance(key, tuple) else (key,)
+        limits = [(each.start, each.stop, each.step) for each in ranges if isinstance(each, slice)]
+        if not any(map(any_traced, limits)):
+            return super().__getitem__(key)
+        axes = [_points(*limit) for limit in limits]
+        common = np.result_type(*map(dtype_of, axes))
+        axes = [axis.astype(common) for axis in axes]
+        if not isinstance(key, tuple):
+            return axes[0]
+        grids = np.meshgrid(*axes, indexing="ij", sparse=self.sparse)
+        return tuple(grids) if self.sparse else np.stack(grids)
+
+
+def _points(start: Any, stop: Any, step: Any) -> Any:
+    """The axis for start:stop:step in np.mgrid, where an imaginary step is a number of points."""
+    start = 0 if start is None else start
+    if isinstance(step, complex):
+        return np.linspace(start, stop, int(abs(step)))
+    return arange(start, stop, 1 if step is None else step)
+
+
 class _Joined(_Subscripted):
-    """np.r_ and np.c_, which join what stands between the brackets."""
+    """np.r_ and np.c_, which join the values between the brackets."""
 
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Any:
         if not holds_tracer(key):
             return super().__getitem__(key)
-        # NumPy arranges the numbers of the entries, and the entries are taken by them.
+        # NumPy arranges the indices of the entries, and the entries are taken by index.
         parts: list[Any] = []
         numbered: list[Any] = []
         typed: list[Any] = []
@@ -287,9 +327,9 @@ CONSTRUCTORS: dict[str, Any] = {
     "c_": _Joined(np.c_),
     "from_dlpack": from_dlpack,
     "fromiter": fromiter,
-    "mgrid": _Subscripted(np.mgrid),
+    "mgrid": _Grid(np.mgrid, False),
     "ndenumerate": ndenumerate,
-    "ogrid": _Subscripted(np.ogrid),
+    "ogrid": _Grid(np.ogrid, True),
     "r_": _Joined(np.r_),
 }
 _make: Any

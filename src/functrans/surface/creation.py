@@ -9,13 +9,14 @@ import numpy as np
 from functrans.core.dispatch import Tracer, concrete, running_interpreters
 from functrans.core.evaluate import open_array
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.core.views import view_of
+from functrans.core.tracer import in_numpy
+from functrans.core.views import is_mutable, view_of
 from functrans.ops import access, structure
-from functrans.surface.table import as_array, holds_tracer, implements, newer
+from functrans.surface.table import as_array, holds_tracer, implements, in_array, newer
 
 
 def array(value: Any, dtype: Any = None) -> Any:
-    """An array from nested lists, which may hold traced values."""
+    """Make an array from nested lists, which may hold traced values."""
     if not holds_tracer(value):
         return opened(np.array(value, dtype=dtype))
     result: Any = copy(value) if isinstance(value, Tracer) else as_array(value)
@@ -23,7 +24,7 @@ def array(value: Any, dtype: Any = None) -> Any:
 
 
 def asarray(value: Any, dtype: Any = None) -> Any:
-    """Like `array`, but without a copy of what is an array already."""
+    """Like `array`, but arrays are not copied."""
     if isinstance(value, Tracer) and (dtype is None or dtype_of(value) == np.dtype(dtype)):
         return value
     if holds_tracer(value):
@@ -32,12 +33,12 @@ def asarray(value: Any, dtype: Any = None) -> Any:
 
 
 def opened(value: Any) -> Any:
-    """A new array, which inside a transform may be assigned traced values."""
+    """A new array, which accepts traced values inside a transform."""
     return open_array(value) if running_interpreters() else value
 
 
 def _like(make: Any, make_like: Any) -> Any:
-    """np.zeros_like and its kin: an array with the shape and dtype of a traced one."""
+    """np.zeros_like and similar functions: an array with the shape and dtype of a traced one."""
 
     def like(
         a: Any,
@@ -59,7 +60,7 @@ def _like(make: Any, make_like: Any) -> Any:
 for _function, _make in (
     (np.zeros_like, np.zeros),
     (np.ones_like, np.ones),
-    (np.empty_like, np.zeros),  # never show what was in memory
+    (np.empty_like, np.zeros),  # never show uninitialized memory
 ):
     implements(_function)(_like(_make, np.ones_like if _make is np.ones else np.zeros_like))
 
@@ -81,12 +82,12 @@ def full_like(
         if held is not None:
             wanted = dtype_of(a) if dtype is None else dtype
             return open_array(np.full_like(held, fill_value, dtype=wanted, order=order))
-    filled = np.broadcast_to(fill_value, chosen)
+    filled = in_array(np.broadcast_to(fill_value, chosen))
     return open_array(filled.astype(dtype_of(a) if dtype is None else np.dtype(dtype)))
 
 
 def _opened(make: Any) -> Any:
-    """A NumPy function that makes an array, as np.f(..., like=x) calls it."""
+    """A NumPy function that creates an array, in the form that np.f(..., like=x) calls."""
     return lambda *args, **kwargs: open_array(make(*args, **kwargs))
 
 
@@ -105,7 +106,7 @@ for _constructor in (
 
 @implements(np.arange)
 def arange_of(*args: Any, dtype: Any = None, device: Any = None, **named: Any) -> Any:
-    """np.arange(..., like=x); how many numbers there are depends on values, which must be known."""
+    """np.arange(..., like=x); its length depends on values, which must be known."""
     bounds = {**dict(zip(("start", "stop", "step"), args, strict=False)), **named}
     if bounds.get("stop") is None:
         bounds["start"], bounds["stop"] = 0, bounds["start"]
@@ -135,15 +136,19 @@ def asarray_like(a: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
     return open_array(asarray(a, dtype))
 
 
+def _with_an_axis(x: Any) -> Any:
+    return x if shape_of(x) else np.reshape(x, (1,))
+
+
 @implements(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
-    x = asarray_like(a, dtype)
+    x = _with_an_axis(asarray_like(a, dtype))
     return x if access.is_contiguous(x) else x.copy()
 
 
 @implements(np.asfortranarray)
 def asfortranarray(a: Any, dtype: Any = None) -> Any:
-    x = asarray_like(a, dtype)
+    x = _with_an_axis(asarray_like(a, dtype))
     return x if access.is_contiguous(np.transpose(x)) else x.copy(order="F")
 
 
@@ -207,6 +212,8 @@ def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
         return np.transpose(copy(np.transpose(x), "C"))
     if not isinstance(a, Tracer):
         return structure.copy(a)
+    if not a.shape and not is_mutable(a):  # type: ignore[attr-defined]
+        return structure.copy(in_numpy(a))  # of a number, an array without axes
     if access.is_contiguous(a):
         return a.snapshot()
     if order != "K":
@@ -238,7 +245,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 @implements(np.min_scalar_type)
 def min_scalar_type(a: Any, /) -> Any:
-    """For an array its dtype; for a scalar it depends on the value."""
+    """The dtype of an array; for a scalar it depends on the value."""
     return np.min_scalar_type(np.empty(1, dtype_of(a)) if shape_of(a) else concrete(a))
 
 
@@ -258,13 +265,13 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
 
 
 def _memory(x: Any) -> tuple[Any, Any]:
-    """The array that a view leads back to, and the places in it that the view shows."""
+    """The base array of a view, and the places in it that the view shows."""
     x, views = as_array(x), []
     while (view := view_of(x)) is not None:
         views.append(view)
         x = view.parent
     places = np.arange(np.size(x)).reshape(shape_of(x))
-    if dtype_of(x).kind == "c":  # each part has a place, which x.real and x.imag find
+    if dtype_of(x).kind == "c":  # the real and imaginary parts have separate positions
         places = 2 * places + 1j * (2 * places + 1)
     for view in reversed(views):
         places = np.asarray(view.read(places))

@@ -1,4 +1,4 @@
-"""Arrays with entries added, left out, or put together from blocks."""
+"""Functions that insert or delete entries, or assemble arrays from blocks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _flat_or_along(arr: Any, axis: Any) -> tuple[Any, int]:
 @implements(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     x, axis = _flat_or_along(arr, axis)
-    # NumPy says which places remain.
+    # NumPy determines which positions remain.
     return take(x, np.delete(np.arange(shape_of(x)[axis]), _plain_index(obj)), axis)
 
 
@@ -63,7 +63,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
             new = np.moveaxis(new, 0, axis)
         count = shape_of(new)[axis]
     shape = (*shape_of(x)[:axis], count, *shape_of(x)[axis + 1 :])
-    # NumPy says where the new entries, which are numbered after the old ones, go.
+    # NumPy determines where the new entries go; they are numbered after the old ones.
     layout = np.insert(np.arange(length), index, np.arange(length, length + count))
     return take(concatenate([x, np.broadcast_to(new, shape)], axis), layout, axis)
 
@@ -115,7 +115,7 @@ def block(arrays: Any) -> Any:
 
 
 def _depth(arrays: Any) -> int:
-    """How deep the lists are nested, which must be the same everywhere."""
+    """The nesting depth of the lists, which must be the same everywhere."""
     if not isinstance(arrays, list):
         if isinstance(arrays, tuple):
             raise TypeError(

@@ -1,4 +1,4 @@
-"""NumPy's `np.fft`: every transform is one along an axis, repeated, of a padded or cropped array."""
+"""NumPy's `np.fft`: every transform is a sequence of 1-D transforms of padded or cropped arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops.fourier import OPPOSITE, dft, irdft, rdft
-from functrans.surface.table import as_array, axis_index, implements, ndim_of, refuse
+from functrans.surface.table import as_array, axis_index, implements, in_array, ndim_of, refuse
 
 
 def _scaling(norm: Any) -> str:
@@ -97,7 +97,7 @@ def _lengths_and_axes(
     if s is not None:
         if len(s) != len(along):
             raise ValueError("Shape and axes have different lengths.")
-        # NumPy leaves an axis as it is for -1, and chooses the length for None.
+        # NumPy leaves an axis unchanged for -1, and chooses the length for None.
         return [
             (shape[axis] if n == -1 else n if n is None else int(concrete(n)), axis)
             for n, axis in zip(s, along, strict=True)
@@ -116,7 +116,7 @@ def _repeated(name: str, transform: Any) -> Any:
         x = as_array(a)
         for n, axis in reversed(_lengths_and_axes(shape_of(x), s, axes)):
             x = transform(x, n, axis, norm)
-        return x
+        return in_array(x)
 
     return transform_all
 

@@ -20,25 +20,25 @@ _ARGUMENT = re.compile(r"\(([^()]*)\)")
 
 
 class vectorize:
-    """A function of numbers as one of arrays, like `np.vectorize`, which gives tracers no hook.
+    """Apply a function of numbers to arrays, like `np.vectorize`, but for traced values too.
 
-    The function runs on all entries at once, by `vmap`: its Python branches are taken entry by
-    entry, and what it computes has derivatives.
+    The function runs on all entries at once, using `vmap`: its Python branches are taken elementwise, and
+    its results have derivatives.
 
     Parameters
     ----------
     pyfunc : callable
         A function of numbers, or of the arrays that `signature` names.
     otypes : str or list of dtype, optional
-        The dtypes of the results; otherwise they are as the function returns them.
+        The dtypes of the results; by default, those that the function returns.
     doc : str, optional
         The docstring; that of `pyfunc` by default.
     excluded : iterable of int and str, optional
-        Positions and names of arguments that are passed as they are.
+        Positions and names of arguments that are passed unchanged.
     cache : bool, optional
-        Accepted, and of no effect: the function is called once for each path through it.
+        Accepted for compatibility, without effect: the function is called once for each path through it.
     signature : str, optional
-        Such as ``"(m,n),(n)->(m)"``: the axes that one call of the function takes and gives.
+        Such as ``"(m,n),(n)->(m)"``: the axes of the arguments and results of one call of the function.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 
 def _conditions(condlist: Any, x: Any) -> list[Any]:
-    """One flat mask for each function. A single mask may stand without a list."""
+    """One flat mask for each function. A single mask need not be in a list."""
     if not isinstance(condlist, (list, tuple)):
         table = as_array(condlist)
         condlist = [table] if ndim_of(table) <= ndim_of(x) else list(table)
@@ -197,7 +197,7 @@ def _conditions(condlist: Any, x: Any) -> list[Any]:
         if shape_of(mask) != shape_of(x):
             raise errors.InputTypeError(
                 f"a condition of np.piecewise has shape {shape_of(mask)}, but the array has shape "
-                f"{shape_of(x)}, at {errors.user_location()}. Give one mask for each function."
+                f"{shape_of(x)}, at {errors.user_location()}. Pass one mask for each function."
             )
         masks.append(mask.reshape(-1))
     return masks

@@ -27,7 +27,7 @@ from functrans.surface.table import (
 
 
 def _steps(num: Any, endpoint: bool, ndim: int) -> tuple[Any, int]:
-    """0, 1, ... as a column in front of `ndim` axes, and how many steps lead to the end."""
+    """0, 1, ... as a column in front of `ndim` axes, and the number of steps to the end."""
     count = int(static_ints(num))
     if count < 0:
         raise ValueError(f"Number of samples, {count}, must be non-negative.")
@@ -164,7 +164,7 @@ def diag_indices_from(arr: Any) -> Any:
 
 
 def _empty_like(x: Any) -> Any:
-    """A plain array of this shape that takes no memory, for NumPy to look at."""
+    """A plain array of this shape that takes no memory, for NumPy to inspect."""
     return np.broadcast_to(np.zeros((), dtype_of(x)), shape_of(x))
 
 

@@ -53,7 +53,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 
 
 def _cycled(values: Any, count: int) -> Any:
-    """The first `count` values, over and over if there are fewer."""
+    """The first `count` values, repeated if there are fewer."""
     length = shape_of(values)[0]
     return values if length == count else values[np.arange(count) % length]
 
@@ -104,14 +104,14 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
-    # NumPy itself says where the diagonal is.
+    # NumPy determines the positions of the diagonal.
     marked = np.zeros(a.shape, bool)
     np.fill_diagonal(marked, True, wrap=wrap)
     put(a, np.flatnonzero(marked), val)
 
 
 def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
-    """ufunc.at: like a[indices] = ufunc(a[indices], b), but an entry named twice is changed twice."""
+    """ufunc.at: like a[indices] = ufunc(a[indices], b), but an element indexed twice is changed twice."""
     _target(a, f"{ufunc.__name__}.at")
     if b is None:
         for place in np.unique(_flat_places(a, indices)):

@@ -1,7 +1,7 @@
 """NumPy's `np.linalg`: equations, factorizations, eigenvalues and products. Norms are in norms.py.
 
-These functions check shapes as NumPy does and call primitives on stacks of matrices. What a
-derivative means where eigenvectors are not unique is said in `functrans/ops/factorization.py`.
+These functions check shapes as NumPy does and call primitives on stacks of matrices. For derivatives where
+eigenvectors are not unique, see `functrans/ops/factorization.py`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from functrans.core import errors
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS, UFUNCS
-from functrans.ops import contraction, determinant, factorization, spectral
+from functrans.ops import contraction, determinant, factorization, singular, spectral
 from functrans.ops.factorization import H
 from functrans.ops.structure import stop_gradient
 from functrans.surface.products import dot, outer, tensordot
 from functrans.surface.shaping import matrix_transpose, trace
-from functrans.surface.table import as_array, given, implements, ndim_of, refuse
+from functrans.surface.table import as_array, as_number, decided, given, implements, ndim_of, refuse
 
 # The types of NumPy's results, which it does not export.
 _EigResult = type(np.linalg.eig(np.eye(1)))
@@ -76,7 +76,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
         rcond = given(rtol, 1e-15)
     if rcond is None:
         rcond = max(shape_of(x)[-2:]) * np.finfo(dtype_of(x)).eps
-    return spectral.pinv(x, rcond=concrete(rcond), hermitian=bool(hermitian))
+    return singular.pinv(x, rcond=concrete(rcond), hermitian=bool(hermitian))
 
 
 @implements(np.linalg.lstsq)
@@ -85,7 +85,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     solution, columns, rank, values = least_squares(a, b, rcond)
     m, n = shape_of(a)
     # The shape of the residuals depends on the rank.
-    if m > n and int(concrete(rank)) == n:
+    what = "np.linalg.lstsq gives residuals or none"
+    if m > n and decided(rank == n, what, "Write np.linalg.pinv(a) @ b for the solution."):
         residuals = np.sum(_squares(columns - a @ solution), axis=0)
     else:
         residuals = np.empty(0, dtype_of(values))
@@ -108,9 +109,9 @@ def least_squares(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any
     if rcond is None:
         rcond = np.finfo(dtype).eps * max(m, n)
     x, columns = x.astype(dtype), columns.astype(dtype)
-    values = spectral.svdvals(x)
+    values = singular.svdvals(x)
     rank = np.sum(values > rcond * np.max(values, initial=0), dtype=np.int32)
-    solution = spectral.pinv(x, rcond=float(concrete(rcond)), hermitian=False) @ columns
+    solution = singular.pinv(x, rcond=float(concrete(rcond)), hermitian=False) @ columns
     return solution, columns, rank, values
 
 
@@ -200,11 +201,11 @@ def svd(
         return _svd_of_hermitian(as_square(a), compute_uv)
     x = as_matrices(a)
     if not compute_uv:
-        return spectral.svdvals(x)
+        return singular.svdvals(x)
     m, n = shape_of(x)[-2:]
     if not full_matrices or m == n:
-        return _SVDResult(*spectral.svd(x))
-    u, s, vh, more_u, more_vh = spectral.svd_full(x)
+        return _SVDResult(*singular.svd(x))
+    u, s, vh, more_u, more_vh = singular.svd_full(x)
     if m > n:
         u = np.concatenate([u, factorization.complement(u, stop_gradient(more_u))], axis=-1)
     else:
@@ -227,7 +228,7 @@ def _svd_of_hermitian(x: Any, compute_uv: bool) -> Any:
 
 @implements(np.linalg.svdvals)
 def svdvals(x: Any, /) -> Any:
-    return spectral.svdvals(as_matrices(x))
+    return singular.svdvals(as_matrices(x))
 
 
 # Eigenvalues.
@@ -266,21 +267,23 @@ def eigvals(a: Any) -> Any:
 
 
 def _all_real(x: Any, w: Any) -> bool:
-    """NumPy gives real results if the matrix is real and all eigenvalues are: it looks at values."""
-    return dtype_of(x).kind != "c" and bool(np.all(w.imag == 0))
+    """NumPy gives real results if the matrix and all eigenvalues are real: this depends on values."""
+    what = "np.linalg.eig and eigvals of a real matrix give real or complex results"
+    remedy = "Pass a complex matrix, x.astype(complex); np.linalg.eigh is for symmetric ones."
+    return dtype_of(x).kind != "c" and decided(np.all(w.imag == 0), what, remedy)
 
 
 def _as_lapack_scales(v: Any) -> Any:
     """Eigenvectors of length 1, whose largest component is real.
 
-    The values are so already; this is for the derivative.
+    The values are already normalized; this is for the derivative.
     """
     if not shape_of(v)[-1]:
         return v
     length = np.sqrt(np.sum(_squares(v), axis=-2, keepdims=True))
     if dtype_of(v).kind != "c":
         return v / length
-    # The first component within rounding of the largest is as good as LAPACK's choice.
+    # Any component within rounding of the largest is as good as LAPACK's choice: take the first.
     largest = np.argmax(np.abs(stop_gradient(v)), axis=-2)[..., None, :]
     component = np.take_along_axis(v, largest, axis=-2)
     phase = component / np.abs(component)
@@ -329,14 +332,14 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
             )
     product = _chain_product(chain)
     product = product[0] if row else product
-    return product[..., 0] if column else product
+    return as_number(product[..., 0] if column else product)
 
 
 def _chain_product(chain: list[Any]) -> Any:
     """The product in the cheapest order, found by dynamic programming."""
     sides = [shape_of(x)[0] for x in chain] + [shape_of(chain[-1])[1]]
     count = len(chain)
-    # best[i, j] = (cost, where to cut) for the matrices i to j - 1
+    # best[i, j] = (cost, where to split) for the matrices i to j - 1
     best = {(i, i + 1): (0, i) for i in range(count)}
     for length in range(2, count + 1):
         for i in range(count - length + 1):
@@ -369,7 +372,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False) -> An
 
 
 def _product_with_options(product: Any, name: str) -> Any:
-    """A product of vectors or matrices that takes the options of ufuncs with a signature."""
+    """A product of vectors or matrices that accepts the options of generalized ufuncs."""
 
     def call(
         x1: Any,

@@ -1,6 +1,6 @@
-"""NumPy's reductions that pass over nan; those on quantiles are in quantiles.py.
+"""NumPy's reductions that ignore nan; those on quantiles are in quantiles.py.
 
-An entry that is nan is replaced by what does not count (0 in a sum, 1 in a product), so that no
+An entry that is nan is replaced by the identity of the reduction (0 in a sum, 1 in a product), so that no
 derivative reaches it.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops.elementwise import root_of_squares
 from functrans.surface import reductions
-from functrans.surface.table import as_array, given, implements, known, refuse
+from functrans.surface.table import as_array, given, implements, known, refuse, returns_numbers
 
 
 def _replaced(a: Any, value: float) -> tuple[Any, Any]:
@@ -26,7 +26,7 @@ def _replaced(a: Any, value: float) -> tuple[Any, Any]:
 
 
 def _with_replacement(numpy_function: Any, function: Any, value: float) -> Any:
-    """A function of NumPy's signature that first replaces nan by a value."""
+    """A function with NumPy's signature that first replaces nan by a value."""
 
     def replacing(a: Any, *args: Any, **options: Any) -> Any:
         return function(_replaced(a, value)[0], *args, **options)
@@ -43,6 +43,7 @@ nancumprod = _with_replacement(np.nancumprod, reductions.cumprod, 1.0)
 def _extreme(reduce: Any, lowest: float) -> Any:
     """np.fmax.reduce or np.fmin.reduce: nan only where everything is nan."""
 
+    @returns_numbers
     def extreme(
         a: Any,
         axis: Any = None,
@@ -127,25 +128,11 @@ def nanmean(
     return total / count.astype(dtype_of(total))
 
 
-@implements(np.nanvar)
-def nanvar(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = None,
-    correction: Any = None,
+@returns_numbers
+def _variance(
+    x: Any, missing: Any, axis: Any, dtype: Any, lost: Any, keepdims: Any, where: Any, mean: Any
 ) -> Any:
-    refuse("nanvar", out=out)
-    x, missing = _replaced(a, 0.0)
-    if dtype_of(x).kind not in "fc":
-        return reductions.var(
-            x, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
-        )
+    """The variance as a real number, with `lost` degrees of freedom, before it is given the dtype."""
     if dtype is not None:
         x = x.astype(np.dtype(dtype))
     count = _count(missing, x, axis, True, where)
@@ -155,26 +142,37 @@ def nanvar(
         center = total / count.astype(dtype_of(total))
     deviation = np.where(missing, 0.0, x - center)
     squares = (deviation * np.conj(deviation)).real
-    lost = ddof if given(correction) is None else correction
     left = count - lost
     total = reductions.sum(squares, axis, keepdims=keepdims, where=where)
     left = np.reshape(left, shape_of(total)).astype(dtype_of(total))
     return np.where(left <= 0, np.nan, total / np.where(left <= 0, 1, left))
 
 
-@implements(np.nanstd)
-def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = None,
-    correction: Any = None,
-) -> Any:
-    return root_of_squares(
-        nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
-    )
+def _spread(name: str, without_nan: Any, finish: Any) -> Any:
+    """np.nanvar or np.nanstd: `finish` of the variance."""
+
+    def spread(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+        mean: Any = None,
+        correction: Any = None,
+    ) -> Any:
+        refuse(name, out=out)
+        lost = ddof if given(correction) is None else correction
+        x, missing = _replaced(a, 0.0)
+        if dtype_of(x).kind not in "fc":
+            return without_nan(x, axis, dtype, None, lost, keepdims, where=where, mean=mean)
+        variance = _variance(x, missing, axis, dtype, lost, keepdims, where, mean)
+        return reductions.in_dtype(finish(variance), dtype)
+
+    return spread
+
+
+nanvar = implements(np.nanvar)(_spread("nanvar", reductions.var, lambda variance: variance))
+nanstd = implements(np.nanstd)(_spread("nanstd", reductions.std, root_of_squares))

@@ -1,6 +1,6 @@
 """NumPy's norms of vectors and matrices, condition numbers and ranks.
 
-A norm has the derivative 0 at 0, and so has the absolute value of an entry, also inside other norms.
+The derivative of a norm at 0 is 0, and so is that of the absolute value of an entry, even inside other norms.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from numpy.linalg import LinAlgError
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops.elementwise import root_of_squares
 from functrans.surface.linalg import as_matrices, as_square, inv, slogdet, svd
-from functrans.surface.table import as_array, axis_tuple, implements, ndim_of
+from functrans.surface.table import (
+    as_array,
+    as_number,
+    axis_tuple,
+    implements,
+    ndim_of,
+    returns_numbers,
+)
 
 
 @implements(np.linalg.norm)
@@ -69,12 +76,12 @@ def _vector_norm(a: Any, ord: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
         return np.sum((a != 0).astype(dtype_of(sizes)), axis=axes, keepdims=keep)
     if ord == 1:
         return np.sum(sizes, axis=axes, keepdims=keep)
-    # (Σ |x|^p)^(1/p), kept away from 0, where the powers have no derivative: an entry of 0 adds
+    # (Σ |x|^p)^(1/p), kept away from 0, where the powers have no derivative: an element of 0 adds
     # nothing if p > 0, and makes the norm 0 if p < 0.
     zero = sizes == 0
     total = np.sum(np.where(zero, 0, np.where(zero, 1, sizes) ** ord), axis=axes, keepdims=keep)
     vanishes = total == 0 if ord > 0 else np.any(zero, axis=axes, keepdims=keep)
-    return np.where(vanishes, 0, np.where(vanishes, 1, total) ** (1 / ord))
+    return as_number(np.where(vanishes, 0, np.where(vanishes, 1, total) ** (1 / ord)))
 
 
 def _matrix_norm(a: Any, ord: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
@@ -115,6 +122,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any 
 
 
 @implements(np.linalg.cond)
+@returns_numbers
 def cond(x: Any, p: Any = None) -> Any:
     a = as_matrices(x)
     if 0 in shape_of(a)[-2:]:
@@ -135,7 +143,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 def _unless_nan(matrices: Any, number: Any) -> Any:
-    """A condition number is nan only where the matrix has a nan, and infinite for inf / inf."""
+    """A condition number is nan only if the matrix contains nan, and infinite for inf / inf."""
     given = np.any(np.isnan(matrices), axis=(-2, -1))
     return np.where(np.isnan(number) & ~given, np.inf, number)
 

@@ -9,13 +9,22 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops import indexing
+from functrans.ops.reduction import slice_along
 from functrans.surface.shaping import broadcast_to, concatenate, take
-from functrans.surface.table import as_array, axis_index, holds_tracer, implements, ndim_of
+from functrans.surface.table import (
+    as_array,
+    axis_index,
+    holds_tracer,
+    implements,
+    ndim_of,
+    returns_arrays,
+)
 
 _INDEX_MODES = ("edge", "reflect", "symmetric", "wrap")
 
 
 @implements(np.pad)
+@returns_arrays
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     x = as_array(array)
     shape = shape_of(x)
@@ -52,10 +61,6 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     )
 
 
-def _along(x: Any, axis: int, start: Any, stop: Any) -> Any:
-    return x[(slice(None),) * axis + (slice(start, stop),)]
-
-
 def _pad_by_position(x: Any, axis: int, width: tuple[int, int], mode: str, odd: bool) -> Any:
     """NumPy pads the positions; the entries follow, mirrored at the edge values if `odd`."""
     n = shape_of(x)[axis]
@@ -68,19 +73,19 @@ def _pad_by_position(x: Any, axis: int, width: tuple[int, int], mode: str, odd: 
         units = np.pad(np.eye(n, dtype=dtype_of(x)), (width, (0, 0)), mode, reflect_type="odd")  # type: ignore[call-overload]
         return np.moveaxis(np.tensordot(units, x, (1, axis)), 0, axis)
     before = width[0]
-    left = 2 * _along(x, axis, 0, 1) - _along(padded, axis, 0, before)
-    right = 2 * _along(x, axis, n - 1, n) - _along(padded, axis, before + n, None)
+    left = 2 * slice_along(x, axis, 0, 1) - slice_along(padded, axis, 0, before)
+    right = 2 * slice_along(x, axis, n - 1, n) - slice_along(padded, axis, before + n, None)
     return concatenate([left, x, right], axis)
 
 
 def _pad_ramp(x: Any, axis: int, width: tuple[int, int], ends: Any) -> Any:
-    """From each edge to its end value in equal steps; the end value itself is the outermost."""
+    """Equal steps from each edge to its end value; the end value itself is outermost."""
     n = shape_of(x)[axis]
     column = (-1,) + (1,) * (ndim_of(x) - axis - 1)
     computed = np.result_type(dtype_of(x), 1.0)
     parts = []
     for side, (edge, end) in enumerate(
-        ((_along(x, axis, 0, 1), ends[0]), (_along(x, axis, n - 1, n), ends[1]))
+        ((slice_along(x, axis, 0, 1), ends[0]), (slice_along(x, axis, n - 1, n), ends[1]))
     ):
         steps = np.arange(1, width[side] + 1, dtype=computed) / max(width[side], 1)
         steps = (steps[::-1] if side == 0 else steps).reshape(column)
@@ -96,7 +101,7 @@ def _pad_statistic(x: Any, axis: int, width: tuple[int, int], span: Any, statist
     n = shape_of(x)[axis]
     parts = []
     for side, region in enumerate((slice(0, min(span[0], n)), slice(n - min(span[1], n), n))):
-        value = statistic(_along(x, axis, region.start, region.stop), axis=axis, keepdims=True)
+        value = statistic(slice_along(x, axis, region.start, region.stop), axis=axis, keepdims=True)
         value = (np.round(value) if dtype_of(x).kind in "iu" else value).astype(dtype_of(x))
         shape = (*shape_of(x)[:axis], width[side], *shape_of(x)[axis + 1 :])
         parts.append(broadcast_to(value, shape))

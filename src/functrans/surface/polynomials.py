@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import errors
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.surface.calculus import convolve
 from functrans.surface.linalg import least_squares
-from functrans.surface.table import as_array, implements, known, ndim_of
+from functrans.surface.table import as_array, decided, implements, known, ndim_of
 
 
 def _coefficients(p: Any) -> Any:
@@ -19,7 +20,7 @@ def _coefficients(p: Any) -> Any:
 
 
 def _trimmed(p: Any) -> Any:
-    """Without leading zeros, as np.poly1d has them; their number must be known."""
+    """Coefficients without leading zeros, as in np.poly1d; the number of zeros must be known."""
     x = _coefficients(p)
     if not shape_of(x)[0]:
         return np.zeros(1, dtype_of(x))
@@ -70,7 +71,7 @@ def polydiv(u: Any, v: Any) -> Any:
         quotient.append(factor)
         before, after = np.zeros(k, dtype), np.zeros(m - n - k, dtype)
         rest = rest - np.concatenate([before, factor * divisor, after])
-    # What is left of the highest powers is round-off, and is cut off as in NumPy.
+    # The remainder's highest powers are rounding errors, which are cut off as in NumPy.
     small = np.asarray(concrete(np.isclose(rest, 0, rtol=1e-14)))
     keep = int(np.argmin(small)) if not small.all() else m
     q = np.stack(quotient) if quotient else np.zeros(1, dtype)
@@ -130,7 +131,9 @@ def poly(seq_of_zeros: Any) -> Any:
         result = convolve(result, np.concatenate([one, -zeros[k : k + 1]]))
     if dtype_of(result).kind == "c":  # zeros in conjugate pairs have real coefficients
         paired = np.all(np.sort_complex(zeros) == np.sort_complex(np.conjugate(zeros)))
-        return result.real if concrete(paired) else result
+        what = "np.poly of complex zeros gives real or complex coefficients"
+        remedy = "Multiply the factors yourself, with np.convolve."
+        return result.real if decided(paired, what, remedy) else result
     return result
 
 
@@ -209,7 +212,11 @@ def polyfit(
     columns, targets, rank, _ = least_squares(matrix, right, rcond)
     fit = _unscaled(columns[:, 0] if ndim_of(values) == 1 else columns, scale)
     if known(rank != terms):
-        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=4)
+        warnings.warn(
+            "Polyfit may be poorly conditioned",
+            np.exceptions.RankWarning,
+            stacklevel=errors.user_depth(),
+        )
     if not cov:
         return fit
     base = np.linalg.inv(np.matmul(np.transpose(matrix), matrix)) / np.outer(scale, scale)

@@ -1,4 +1,4 @@
-"""NumPy's products of arrays: dot, tensordot, einsum, outer, kron, and their kin."""
+"""NumPy's products of arrays: dot, tensordot, einsum, outer, kron, and similar functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from functrans.surface.table import (
 
 
 def _factor(a: Any) -> Any:
-    """An operand as an array; a scalar of Python's does not take the other's dtype here."""
+    """An operand as an array; a Python scalar does not take the other operand's dtype here."""
     x = as_array(a)
     return x if ndim_of(x) else x.astype(dtype_of(x))
 
@@ -44,6 +44,8 @@ def inner(a: Any, b: Any, /) -> Any:
     x, y = _factor(a), _factor(b)
     if ndim_of(x) == 0 or ndim_of(y) == 0:
         return x * y
+    if ndim_of(x) == ndim_of(y) == 1:
+        return contraction.matmul(x, y)  # a number
     return tensordot(x, y, (-1, -1))
 
 
@@ -134,7 +136,7 @@ def cross(
 
 
 def _in_space(x: Any) -> Any:
-    """A vector of the plane has a third component of 0."""
+    """Give a 2-D vector a third component of 0."""
     if shape_of(x)[-1] == 3:
         return x
     return np.concatenate([x, np.zeros((*shape_of(x)[:-1], 1), dtype_of(x))], axis=-1)

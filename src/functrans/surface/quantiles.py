@@ -1,7 +1,7 @@
 """Medians, percentiles and quantiles, with and without nan.
 
-A quantile lies between two entries of the sorted array. Which two is a question of ranks, and no
-derivative flows through it; how far it lies between them may depend on q.
+A quantile lies between two entries of the sorted array. Which two depends on ranks, through which no
+derivative flows; the position between them may depend on q.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops.running import ranked
 from functrans.surface.table import (
     as_array,
+    as_number,
     axis_tuple,
     given,
     implements,
@@ -21,6 +22,7 @@ from functrans.surface.table import (
     merge_axes,
     ndim_of,
     refuse,
+    returns_numbers,
 )
 
 # Hyndman and Fan, Sample Quantiles in Statistical Packages (1996): a continuous method puts the
@@ -43,13 +45,13 @@ _METHODS = ("linear", "midpoint", "averaged_inverted_cdf", *_ALPHA_BETA, *_DISCR
 
 
 def _nearest_even(place: Any) -> Any:
-    """One above, unless the place is an odd integer: then the 1-based rank is even already."""
+    """The rank above, unless the position is an odd integer: then the 1-based rank is already even."""
     below = np.floor(place)
     return np.where((place == below) & (below % 2 == 1), below, below + 1)
 
 
 def _neighbors(method: str, count: Any, q: Any) -> tuple[Any, Any, Any]:
-    """The ranks on both sides of a quantile, and how far it lies from the first to the second."""
+    """The ranks on both sides of a quantile, and its position between them."""
     last = np.maximum(count - 1, 0)
     n = count if type(count) is int or dtype_of(q).kind in "iu" else count.astype(dtype_of(q))
     if method in _DISCRETE or (method == "linear" and dtype_of(q).kind in "iu"):
@@ -125,7 +127,7 @@ def spread_weights(weights: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _weighted_ranks(x: Any, weights: Any, q: Any, missing: Any) -> Any:
-    """The first rank at which the weights so far make up the part q of all."""
+    """The first rank at which the cumulative weight reaches the fraction q of the total."""
     if known(np.any(weights < 0)):
         raise ValueError("Weights must be non-negative.")
     if missing is not None:
@@ -133,14 +135,14 @@ def _weighted_ranks(x: Any, weights: Any, q: Any, missing: Any) -> Any:
     order = np.argsort(x, axis=-1)
     heard = np.cumsum(np.take_along_axis(weights, order, -1), axis=-1, dtype=np.float64)
     heard = (heard / heard[..., -1:]).astype(dtype_of(q) if dtype_of(q).kind == "f" else np.float64)
-    # Entries without weight before the first with some are no part of q = 0.
+    # Leading entries without weight do not count for q = 0.
     heard = np.where(heard == 0, -1, heard)
     ranks = np.sum(heard < q[..., None], axis=-1)
     return np.clip(ranks, 0, shape_of(x)[-1] - 1)
 
 
 def _levels(x: Any, q: Any, scale: int) -> Any:
-    """q as parts of 1, in the dtype in which NumPy computes with it."""
+    """q as a fraction of 1, in the dtype that NumPy uses."""
     if type(q) in (int, float) and dtype_of(x).kind == "f":
         q = np.asarray(q, dtype_of(x))
     levels = as_array(q)
@@ -172,7 +174,8 @@ def _quantile(name: str, scale: int, nan: bool) -> Any:
             raise ValueError(f"{method!r} is not a valid method. Use one of: {', '.join(_METHODS)}")
         if weights is not None and method != "inverted_cdf":
             raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
-        return _reduce(x, _levels(x, q, scale), axis, keepdims, weights, method, nan)
+        result = _reduce(x, _levels(x, q, scale), axis, keepdims, weights, method, nan)
+        return as_number(result) if weights is None else result
 
     return quantile
 
@@ -184,6 +187,7 @@ nanpercentile = implements(np.nanpercentile)(_quantile("nanpercentile", 100, nan
 
 
 def _median(name: str, nan: bool) -> Any:
+    @returns_numbers
     def median(
         a: Any,
         axis: Any = None,

@@ -24,7 +24,7 @@ from functrans.surface.table import (
 
 
 def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
-    """A reduction with NumPy's signature; `where` replaces what it hides by the identity."""
+    """A reduction with NumPy's signature; `where` replaces hidden entries by the identity."""
 
     def reduce(
         a: Any,
@@ -56,12 +56,12 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
         axes = reduced_axes(axis, ndim_of(x))
         keep = bool(given(keepdims, False))
         if initial is not None and identity is None and not _count(shape_of(x), axes):
-            # Nothing to compare with: the result is `initial` itself.
+            # Nothing to compare: the result is `initial` itself.
             lengths = [(1 if k in axes else n, k) for k, n in enumerate(shape_of(x))]
             shape = tuple(n for n, k in lengths if keep or k not in axes)
             return np.broadcast_to(as_array(initial).astype(dtype_of(x)), shape)
         result = primitive(x, axis=axes, keepdims=keep)
-        if dtype is not None:  # NumPy adds up short integers as long ones unless told
+        if dtype is not None:  # by default NumPy sums short integers as long ones
             result = result.astype(np.dtype(dtype), copy=False)
         if initial is None:
             return result
@@ -71,7 +71,7 @@ def _reduce(primitive: Any, name: str, identity: Any, combine: Any) -> Any:
 
 
 def _scalar(x: Any) -> Any:
-    """A Python number, traced or not, as one of NumPy, which has a shape and a dtype."""
+    """A Python number, traced or not, as a NumPy number, which has a shape and a dtype."""
     return x.astype(dtype_of(x))
 
 
@@ -80,6 +80,13 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     for axis in axes:
         total *= shape[axis]
     return total
+
+
+def _terms(x: Any, axis: Any, keepdims: Any, where: Any) -> Any:
+    """How many elements a reduction combines: a number, or an array if `where` is an array."""
+    if where is True:
+        return _count(shape_of(x), axis_tuple(axis, ndim_of(x)))
+    return sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
 
 
 sum = _reduce(reduction.sum, "sum", 0, np.add)
@@ -155,17 +162,20 @@ def mean(
     if not ndim_of(x):
         x = _scalar(x)
     where = given(where, True)
+    if out is not None:
+        return into(out, mean(x, axis, dtype, None, keepdims, where=where))
+    if dtype is not None and np.dtype(dtype).kind in "biu":
+        total = sum(x, axis, dtype, None, keepdims, None, where)
+        return (total / _terms(x, axis, keepdims, where)).astype(np.dtype(dtype))
     if dtype is not None:
         x = x.astype(np.dtype(dtype))
-    if out is not None:
-        return into(out, mean(x, axis, None, None, keepdims, where=where))
     if where is True:
         return reduction.mean(
             x, axis=axis_tuple(axis, ndim_of(x)), keepdims=bool(given(keepdims, False))
         )
     if dtype_of(x).kind not in "fc":
         x = x.astype(np.float64)
-    count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims).astype(dtype_of(x))
+    count = _terms(x, axis, keepdims, where).astype(dtype_of(x))
     return sum(x, axis, None, None, keepdims, None, where) / count
 
 
@@ -182,28 +192,39 @@ def var(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    x = as_array(a)
-    if out is not None:
-        options = {"where": where, "mean": mean, "correction": correction}
-        return into(out, var(a, axis, dtype, None, ddof, keepdims, **options))
-    where = given(where, True)
-    if dtype is not None or dtype_of(x).kind in "biu":
-        x = x.astype(np.dtype(dtype or np.float64))
     lost = ddof if given(correction) is None else correction
+    spread = in_dtype(_variance(a, axis, dtype, lost, keepdims, where, mean), dtype)
+    return spread if out is None else into(out, spread)
+
+
+def in_dtype(result: Any, dtype: Any) -> Any:
+    """A real result in the requested dtype, which may be complex or an integer dtype."""
+    return result if dtype is None else result.astype(np.dtype(dtype))
+
+
+def _variance(
+    a: Any, axis: Any, dtype: Any, lost: Any, keepdims: Any, where: Any, mean: Any
+) -> Any:
+    """The variance as a real number, with `lost` degrees of freedom, before it is given the dtype."""
+    x = as_array(a)
+    where = given(where, True)
+    integral = dtype is not None and np.dtype(dtype).kind in "biu"
+    if not integral and (dtype is not None or dtype_of(x).kind in "biu"):
+        x = x.astype(np.dtype(dtype or np.float64))
     center = given(mean)
     if center is None:
-        center = _mean(x, axis, keepdims=True, where=where)
+        center = _mean(x, axis, dtype if integral else None, keepdims=True, where=where)
     deviation = x - center
     squares = (
         (deviation * np.conj(deviation)).real if dtype_of(x).kind == "c" else deviation * deviation
     )
-    total = sum(squares, axis, keepdims=keepdims, where=where)
+    total = sum(squares, axis, dtype if integral else None, None, keepdims, None, where)
+    left = _terms(x, axis, keepdims, where) - lost
+    computed = np.dtype(np.float64) if integral else dtype_of(total)
     if where is True:
-        left = _count(shape_of(x), axis_tuple(axis, ndim_of(x))) - lost
-        # With more degrees of freedom taken than there are, NumPy divides by 0.
-        return total / dtype_of(total).type(left if left > 0 else 0)
-    count = sum(np.broadcast_to(where, shape_of(x)), axis, keepdims=keepdims)
-    return total / np.maximum(count - lost, 0).astype(dtype_of(total))
+        # If ddof exceeds the number of elements, NumPy divides by 0.
+        return total / computed.type(left if left > 0 else 0)
+    return total / np.maximum(left, 0).astype(computed)
 
 
 _mean = mean
@@ -223,9 +244,11 @@ def std(
     correction: Any = None,
 ) -> Any:
     """The root of the variance; like every length, its subgradient at 0 is 0."""
-    root = root_of_squares(
-        var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    )
+    lost = ddof if given(correction) is None else correction
+    variance = _variance(a, axis, dtype, lost, keepdims, where, mean)
+    if dtype is not None and np.dtype(dtype).kind in "biu":
+        variance = variance.astype(np.dtype(dtype)).astype(np.float64)
+    root = in_dtype(root_of_squares(variance), dtype)
     return root if out is None else into(out, root)
 
 
@@ -273,7 +296,7 @@ cumprod = implements(np.cumprod)(running(reduction.cumprod, "cumprod"))
 
 
 def _cumulative(run: Any, first: int) -> Any:
-    """The array API's running sum and product, which may begin with what they start from."""
+    """The array API's cumulative sum and product, which may include the initial value."""
 
     def cumulative(
         x: Any,

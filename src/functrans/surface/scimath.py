@@ -1,6 +1,6 @@
-"""np.emath: functions that leave the real line where they must.
+"""np.emath: functions that return complex numbers where there is no real result.
 
-Whether a result is complex depends on the values, which are asked for.
+Whether a result is complex depends on the values, which must be known.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import numpy as np
 
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of
-from functrans.surface.table import as_array, implements
+from functrans.surface.table import as_array, decided, implements
 
 
 def _complex_if(outside: Any, x: Any) -> Any:
-    """x as complex if any entry is outside of where the real function is defined."""
-    if dtype_of(x).kind == "c" or not concrete(np.any(outside)):
+    """x as complex if any entry is outside the domain of the real function."""
+    what = "a function of np.emath gives real or complex values"
+    remedy = "Use NumPy's function of a complex array: np.sqrt(x.astype(complex))."
+    if dtype_of(x).kind == "c" or not decided(np.any(outside), what, remedy):
         return x
     small = dtype_of(x) == np.float32 or dtype_of(x).char in "bBhH"
     return x.astype(np.complex64 if small else np.complex128)

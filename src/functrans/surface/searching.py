@@ -1,7 +1,7 @@
 """Choosing, searching and partial sorting, and sets of values.
 
-Where the number of results depends on the values, they are asked for: lanes of `vmap` part, and a
-staged function raises. What is found is taken from the arrays, so it has a derivative.
+Where the number of results depends on the values, these are read: lanes of `vmap` split, and a staged
+function raises an error. Results are taken from the arrays, so they have derivatives.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from functrans.surface.table import (
     known,
     ndim_of,
     newer,
+    returns_arrays,
+    returns_numbers,
     without_lists,
 )
 
 
 @implements(np.nonzero)
 def nonzero(a: Any) -> Any:
-    """Places, which are plain: lanes of `vmap` need to agree on them, not on the values."""
+    """Positions, as plain integers: lanes of `vmap` must agree on them, not on the values."""
     x = as_array(a)
     if not ndim_of(x):
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(x).")
@@ -123,6 +125,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
 
 
 @implements(np.digitize)
+@returns_numbers
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     if dtype_of(as_array(x)).kind == "c":
         raise TypeError("x may not be complex")
@@ -157,7 +160,7 @@ def partition(
 
 @implements(np.lexsort)
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """Sort by the first key, then by the next without disturbing what is equal, and so on."""
+    """Sort by the first key, then stably by the next, and so on."""
     first, *others = [as_array(key) for key in keys]
     if not ndim_of(first):
         return np.intp(0)
@@ -196,6 +199,7 @@ def unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "
 
 
 @implements(np.isin)
+@returns_arrays
 def isin(
     element: Any,
     test_elements: Any,
@@ -230,7 +234,7 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    """The distinct values, each taken from where it first stands."""
+    """The distinct values, each taken from its first occurrence."""
     x = as_array(ar)
     _, index, inverse, counts = np.unique(
         np.asarray(concrete(x)), True, True, True, axis, equal_nan=equal_nan
@@ -249,7 +253,7 @@ def unique(
 
 
 def _unique_record(numpy_function: Any) -> Any:
-    """np.unique_all and its kin, which return named tuples."""
+    """np.unique_all and similar functions, which return named tuples."""
 
     def found(x: Any) -> Any:
         array = as_array(x)
@@ -267,7 +271,7 @@ unique_inverse = _unique_record(np.unique_inverse)
 @implements(np.unique_values)
 def unique_values(x: Any) -> Any:
     array = as_array(x)
-    # NumPy's order is not always sorted: line the sorted values up with it.
+    # NumPy's order is not always sorted: match the sorted values to it.
     order = np.argsort(np.argsort(np.unique_values(np.asarray(concrete(array)))))
     return take(unique(array, equal_nan=False), order)
 

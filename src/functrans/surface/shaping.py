@@ -1,4 +1,4 @@
-"""NumPy's functions on shape and order: reshape, concatenate, take, sort, and their kin."""
+"""NumPy's functions on shape and order: reshape, concatenate, take, sort, and similar functions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.dispatch import Tracer, concrete
+from functrans.core.likeness import is_weak
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.views import link
 from functrans.ops import access, indexing, sorting, structure
@@ -18,6 +19,7 @@ from functrans.surface.table import (
     axis_index,
     axis_tuple,
     implements,
+    in_array,
     into,
     ndim_of,
     newer,
@@ -50,15 +52,21 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
     if int(np.prod(wanted, dtype=int)) != int(np.prod(old, dtype=int)):
         raise ValueError(f"cannot reshape array of shape {old} into shape {wanted}")
     if order == "F":
-        return transpose(reshape(transpose(x), wanted[::-1]))
+        return transpose(reshape(transpose(x), wanted[::-1], copy=copy))
     if wanted == old:
-        return x
+        return x.copy() if copy else x
     out = structure.reshape(x, shape=wanted)
-    return link(out, access.ReshapeView(wanted), x) if access.is_view(out, x) else out
+    if copy:
+        return out
+    if access.is_view(out, x):
+        return link(out, access.ReshapeView(wanted), x)
+    if copy is False:
+        raise ValueError("Unable to avoid creating a copy while reshaping.")
+    return out
 
 
 def _order_in_memory(x: Any, order: Any) -> tuple[int, ...]:
-    """The axes in which order='A' and order='K' go through an array, the slowest first."""
+    """The order of the axes for order='A' and order='K', slowest first."""
     if order not in ("A", "K"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     axes = tuple(range(ndim_of(x)))
@@ -66,8 +74,8 @@ def _order_in_memory(x: Any, order: Any) -> tuple[int, ...]:
         return axes
     if not access.has_known_layout(x):
         raise errors.StagingError(
-            f"order={order!r} depends on how an array lies in memory, which is not known while a "
-            f"function is staged to a graph, at {errors.user_location()}. Use order='C' or order='F'."
+            f"order={order!r} depends on the memory layout of an array, which is not known while a "
+            f"function is traced, at {errors.user_location()}. Use order='C' or order='F'."
         )
     like = access.layout(x) if isinstance(x, Tracer) else x
     if like is None or like.flags.c_contiguous:
@@ -83,7 +91,7 @@ def ravel(a: Any, order: Any = "C") -> Any:
     if order in ("K", "k"):
         x, order = transpose(x, _order_in_memory(x, "K")), "C"
     flat = reshape(x, (-1,), order=order)
-    # Unlike reshape, ravel copies what is not contiguous.
+    # Unlike reshape, ravel copies an array that is not contiguous.
     return flat if access.is_contiguous(flat) else flat.copy()
 
 
@@ -98,7 +106,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
         if len(order) != ndim:
             raise ValueError("axes don't match array")
     if order == tuple(range(ndim)):
-        return x
+        return in_array(x) if is_weak(x) else x
     return link(structure.transpose(x, axes=order), access.TransposeView(order), x)
 
 
@@ -143,7 +151,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     wanted = static_ints(shape if isinstance(shape, (tuple, list)) else (shape,))
     old = shape_of(x)
     if old == wanted:
-        return x
+        return in_array(x)
     if len(old) > len(wanted) or np.broadcast_shapes(old, wanted) != wanted:
         raise ValueError(f"cannot broadcast an array of shape {old} to shape {wanted}")
     spread = partial(structure.broadcast_to, shape=wanted)
@@ -154,7 +162,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     arrays = [as_array(arg) for arg in args]
     shape = np.broadcast_shapes(*map(shape_of, arrays))
-    return tuple(broadcast_to(x, shape) if shape_of(x) != shape else x for x in arrays)
+    return tuple(broadcast_to(x, shape) for x in arrays)
 
 
 @implements(np.squeeze)
@@ -264,7 +272,7 @@ def _splitter(numpy_split: Any) -> Any:
     def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         x = as_array(ary)
         axis = axis_index(axis, ndim_of(x))
-        # NumPy itself says where the cuts are.
+        # NumPy computes where to split.
         pieces = numpy_split(np.arange(shape_of(x)[axis]), concrete(indices_or_sections))
         return [_cut(x, axis, piece) for piece in pieces]
 
@@ -452,7 +460,7 @@ def trace(
 
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-    """Entries of an array along an axis, where the indices may be traced and the array plain.
+    """Take elements of an array along an axis; the indices may be traced, even if the array is plain.
 
     Examples
     --------
@@ -467,14 +475,14 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if out is not None:
         return into(out, take(a, indices, axis, None, mode))
     x, chosen = as_array(a), as_array(indices)
-    if dtype_of(chosen).kind == "b":  # the numbers 0 and 1 here, and no mask
+    if dtype_of(chosen).kind == "b":  # the integers 0 and 1 here, not a mask
         chosen = chosen.astype(np.intp)
-    if axis is None or not ndim_of(x):  # a number is taken for an array of one
+    if axis is None or not ndim_of(x):  # a number counts as an array of one element
         x, axis = ravel(x), axis or 0
     axis = axis_index(axis, ndim_of(x))
     outer, length, inner = shape_of(x)[:axis], shape_of(x)[axis], shape_of(x)[axis + 1 :]
     shape = (*outer, *shape_of(chosen), *inner)
-    if 0 in outer:  # there is nothing to take, and NumPy does not look at the indices
+    if 0 in outer:  # there is nothing to take, and NumPy does not check the indices
         return np.zeros(shape, dtype_of(x))
     if not length and 0 not in shape:
         raise IndexError("cannot do a non-empty take from an empty axes.")
@@ -494,7 +502,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 def along_axis(x: Any, indices: Any, axis: int) -> tuple[Any, ...]:
-    """The key that picks `indices` along an axis, and every place along the others."""
+    """The key that selects `indices` along an axis, and every position along the others."""
     ndim = ndim_of(x)
     if ndim_of(indices) != ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")

@@ -27,7 +27,7 @@ def sort(
     descending: bool = False,
     stable: bool | None = None,
 ) -> Any:
-    """`np.sort`, also in descending order.
+    """`np.sort`, with an option for descending order.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def argsort(
     descending: bool = False,
     stable: bool | None = None,
 ) -> Any:
-    """`np.argsort`, also in descending order; equal values keep their order by default.
+    """`np.argsort`, with an option for descending order; equal values keep their order by default.
 
     Examples
     --------
@@ -63,13 +63,13 @@ def argsort(
     x = as_array(a)
     if axis is None:
         x, axis = x.reshape(-1), -1
-    # Backwards, and counted from the end, so that equal values keep their order.
+    # Reversed twice, so that equal values keep their order.
     places = _flip(_argsort(_flip(x, axis=axis), axis, kind, order, stable=stable), axis=axis)
     return x.shape[axis] - 1 - places if ndim_of(x) else places
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """`np.diff`, in which None stands for nothing to prepend or append.
+    """`np.diff`; with None, nothing is prepended or appended.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 def finfo(dtype: Any, /) -> Any:
-    """`np.finfo` of a dtype, or of that of an array.
+    """`np.finfo` of a dtype, or of an array's dtype.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def finfo(dtype: Any, /) -> Any:
 
 
 def iinfo(type: Any, /) -> Any:
-    """`np.iinfo` of a dtype, or of that of an array.
+    """`np.iinfo` of a dtype, or of an array's dtype.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _frequencies(numpy_function: Any, n: int, d: Any, device: Any, dtype: Any) -
 
 
 class Info:
-    """What this namespace can do, as the standard asks for it.
+    """The capabilities of this namespace, in the form that the standard defines.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Info:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """What depends on values works wherever values are known; not in a staged function."""
+        """Shapes that depend on data are supported where values are known; not in a staged function."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
@@ -188,9 +188,9 @@ _KINDS = {
     "numeric": _SIGNED + _UNSIGNED + _REAL + _COMPLEX,
 }
 
-# What takes the place of NumPy's own.
+# Replacements of NumPy's functions.
 FUNCTIONS = {"argsort": argsort, "diff": diff, "finfo": finfo, "iinfo": iinfo, "sort": sort}
-# What versions of NumPy before 2.1 do not have.
+# Functions that NumPy lacks before version 2.1.
 NEWER = {
     "astype": creation.astype,
     "cumulative_prod": reductions.cumulative_prod,
@@ -208,5 +208,5 @@ def _to_device(x: Any, device: Any, /, *, stream: Any = None) -> Any:
 
 install_method("to_device", _to_device)
 install_method("__dlpack_device__", lambda x: (1, 0))  # the CPU
-# A traced value refuses: another library could not follow it.
+# A traced value raises an error: another library could not trace it.
 install_method("__dlpack__", lambda x, **options: np.asarray(x).__dlpack__(**options))

@@ -8,7 +8,7 @@ import numpy as np
 
 from functrans.core.dispatch import Tracer, concrete
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.ops import indexing, searching
+from functrans.ops import elementwise, indexing, searching
 from functrans.surface.grids import linspace
 from functrans.surface.quantiles import spread_weights
 from functrans.surface.table import as_array, axis_tuple, given, implements, known, ndim_of
@@ -115,12 +115,12 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     deviation = np.sqrt(np.diagonal(c).real)
     c = c / deviation[:, None] / deviation[None, :]
     if dtype_of(c).kind == "c":
-        return np.clip(c.real, -1, 1) + 1j * np.clip(c.imag, -1, 1)
+        return elementwise.from_parts(np.clip(c.real, -1, 1), np.clip(c.imag, -1, 1))
     # Cut round-off, but not the derivative at a correlation of exactly 1, as np.clip would.
     return np.where(abs(c) > 1, c / abs(c), c)
 
 
-# Counting: which bin an entry falls into has no derivative, its weight and the edges have one.
+# Counting: the bin of an element has no derivative; its weight and the edges have one.
 
 
 @implements(np.bincount)
@@ -156,7 +156,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def _edges(x: Any, bins: Any, range: Any, dtype_of_edges: Any) -> Any:
-    if isinstance(bins, str):  # the rule looks at the values
+    if isinstance(bins, str):  # the rule depends on the values
         bins = len(np.histogram_bin_edges(concrete(x), bins, range)) - 1
     if ndim_of(as_array(bins)) == 1:
         return _check_edges(as_array(bins))
@@ -188,7 +188,7 @@ def _check_edges(edges: Any) -> Any:
 
 
 def _bin_of(x: Any, edges: Any) -> tuple[Any, Any]:
-    """The number of the bin for each entry, and whether there is one. The last bin is closed."""
+    """The bin of each element, and whether there is one. The last bin is closed."""
     last = shape_of(edges)[0] - 2
     inside = (x >= edges[0]) & (x <= edges[-1])
     place = searching.searchsorted(edges, x, side="right") - 1
@@ -247,12 +247,12 @@ def histogramdd(
 
 
 def _columns(sample: Any) -> list[Any]:
-    """One vector for each dimension: an array has them as columns, a list as items."""
-    if isinstance(sample, (list, tuple)):
+    """One vector per dimension: the columns of an array, or the items of a list."""
+    if isinstance(sample, (list, tuple)) and any(map(ndim_of, map(as_array, sample))):
         return [as_array(x) for x in sample]
     x = as_array(sample)
     if ndim_of(x) > 2:
-        raise ValueError("the sample must have one row for each point")
+        raise ValueError("the sample must have one row per point")
     x = x if ndim_of(x) == 2 else x.reshape((-1, 1))
     return [x[:, k] for k in range(shape_of(x)[1])]
 

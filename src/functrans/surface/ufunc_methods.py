@@ -1,7 +1,8 @@
 """The methods of ufuncs on traced values: reduce, accumulate, outer and reduceat.
 
-Sums, products, extremes and logic are reductions with rules of their own. Any other ufunc is folded
-along the axis: by halves if it is associative, which takes log n steps, else from left to right.
+Sums, products, extremes and logic are reductions with their own rules. Any other ufunc is folded
+along the axis: in halves if it is associative, which takes log n steps, otherwise from left to
+right.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import FUNCTIONS, UFUNCS
 from functrans.ops import running
-from functrans.surface import entrywise as entrywise  # fills UFUNCS
+from functrans.surface import elementwise as elementwise  # fills UFUNCS
 from functrans.surface import nanfunctions, reductions
 from functrans.surface.table import (
     as_array,
@@ -32,7 +33,7 @@ _ASSOCIATIVE: frozenset[Any] = frozenset(
     | {np.logaddexp, np.logaddexp2, np.logical_and, np.logical_or, np.logical_xor}
     | {np.bitwise_and, np.bitwise_or, np.bitwise_xor}
 )
-# Their identity, -inf, would take a share of the derivative from other infinities.
+# Their identity, -inf, would take part of the derivative from other infinities.
 _LOG_SUMS = (np.logaddexp, np.logaddexp2)
 _REDUCTIONS: dict[Any, Any] = {
     np.add: reductions.sum,
@@ -62,13 +63,13 @@ def reduce(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    """Combine the entries along axes by a ufunc."""
+    """Combine the elements along axes with a ufunc."""
     refuse(f"{ufunc.__name__}.reduce", out=out)
     x, start = as_array(array), given(initial)
     known = _REDUCTIONS.get(ufunc)
     if known is not None:
         return known(x, axis, dtype, None, keepdims, initial, where)
-    # NumPy itself checks the options and says what dtype comes out, on a single entry.
+    # NumPy checks the options and determines the dtype, on a single element.
     options: dict[str, Any] = {} if where is True else {"where": np.ones((), bool)}
     if start is not None:
         options["initial"] = np.ones((), dtype_of(as_array(start)))
@@ -139,7 +140,7 @@ def accumulate(ufunc: Any, array: Any, axis: int = 0, dtype: Any = None, out: An
     length = shape_of(x)[0]
     if ufunc in _ASSOCIATIVE:
         by = 1
-        while by < length:  # after each step, every place holds the 2 by entries up to it
+        while by < length:  # after each step, every position combines the last 2 * by elements
             x = np.concatenate([x[:by], ufunc(x[:-by], x[by:])])
             by *= 2
     elif length:
@@ -151,7 +152,7 @@ def accumulate(ufunc: Any, array: Any, axis: int = 0, dtype: Any = None, out: An
 
 
 def outer(ufunc: Any, a: Any, b: Any, **options: Any) -> Any:
-    """A ufunc of every pair of entries."""
+    """A ufunc of every pair of elements."""
     x, y = as_array(a), as_array(b)
     return ufunc(x.reshape(shape_of(x) + (1,) * ndim_of(y)), y, **options)
 
@@ -159,12 +160,12 @@ def outer(ufunc: Any, a: Any, b: Any, **options: Any) -> Any:
 def reduceat(
     ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
 ) -> Any:
-    """`reduce` over the slices between one index and the next, or the entry itself if none is."""
+    """`reduce` over the slices between one index and the next, or the element itself for an empty slice."""
     refuse(f"{ufunc.__name__}.reduceat", out=out)
     x = as_array(array)
     axis = axis_index(axis, ndim_of(x))
     starts = np.asarray(concrete(indices))
-    # NumPy checks the indices, and says what dtype comes out.
+    # NumPy checks the indices, and determines the dtype.
     length = shape_of(x)[axis]
     computed = ufunc.reduceat(np.ones(length, dtype_of(x)), starts, dtype=dtype).dtype
     stops = [*starts[1:].tolist(), length]
@@ -172,7 +173,7 @@ def reduceat(
     parts = []
     for start, stop in zip(starts.tolist(), stops, strict=True):
         part = x[(*before, slice(start, max(stop, start + 1)))]
-        # One entry stays as it is, where `reduce` would begin with the identity: hypot(0, x) is |x|.
+        # A single element stays unchanged; `reduce` would begin with the identity: hypot(0, x) is |x|.
         alone = stop <= start + 1
         parts.append(
             part.astype(computed) if alone else reduce(ufunc, part, axis, computed, None, True)

@@ -1,8 +1,8 @@
-"""NumPy's functions as `functrans.numpy` offers them: with a look at all arguments for traced values.
+"""NumPy's functions in `functrans.numpy`, which check all arguments for traced values.
 
-NumPy asks the arguments that a function calls arrays for a rule of their own, but not what stands in
-a list, nor every option: np.sum([x, y]), np.take(plain, x) and np.pad(plain, 1, constant_values=x)
-never reach the tables. The functions here look first, and go to NumPy if nothing is traced.
+NumPy's protocols consider a function's array arguments, but not entries of lists, nor every option:
+np.sum([x, y]), np.take(plain, x) and np.pad(plain, 1, constant_values=x) never reach the tables. The
+functions here check first, and call NumPy if nothing is traced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import running_interpreters
+from functrans.core.dispatch import is_plain, running_interpreters
 from functrans.core.evaluate import open_array
 from functrans.core.tracer import FUNCTIONS, ArrayTracer
 from functrans.surface.table import PLAIN, as_array, holds_tracer
@@ -24,12 +24,12 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def any_traced(values: Iterable[Any]) -> bool:
-    """Whether a traced value is among these arguments, or somewhere in a list of them."""
+    """Whether these arguments contain a traced value, possibly in lists."""
     return any(type(value) not in PLAIN and holds_tracer(value) for value in values)
 
 
 def reach(value: Any) -> Any:
-    """A NumPy function that finds traced values anywhere among its arguments; others as they are."""
+    """A NumPy function that finds traced values anywhere in its arguments; other objects unchanged."""
     if isinstance(value, np.ufunc):
         return _reaching_ufunc(value)
     if isinstance(value, _DISPATCHER) or (isinstance(value, FunctionType) and value in FUNCTIONS):
@@ -53,7 +53,7 @@ def _reaching(function: Any) -> Any:
     return _named(reaching, function)
 
 
-_NOBODY: Any = None  # the tables are asked on nobody's behalf
+_NOBODY: Any = None  # the call does not come from NumPy
 _SEQUENCES_OF_ARRAYS = frozenset(
     {
         *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.select),
@@ -64,7 +64,7 @@ _SEQUENCES_OF_ARRAYS = frozenset(
 
 
 def _ask_tables(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if function is not np.block:  # to which every level of a list means something else
+    if function is not np.block:  # for which the levels of a list have different meanings
         read = _items_without_lists if function in _SEQUENCES_OF_ARRAYS else _without_lists
         args = tuple(map(read, args))
         kwargs = {key: read(value) for key, value in kwargs.items()}
@@ -72,14 +72,14 @@ def _ask_tables(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _reaching_ufunc(ufunc: Any) -> Any:
-    """NumPy asks every argument of a ufunc, so only lists need a look."""
+    """NumPy checks every argument of a ufunc, so only lists need a check."""
 
     @wraps(ufunc)
     def reaching(*args: Any, **kwargs: Any) -> Any:
         for value in args:
             kind = type(value)
             if (kind is list or kind is tuple) and holds_tracer(value):
-                return ufunc(*map(_without_lists, args), **kwargs)
+                return ufunc(*[_without_lists(arg) for arg in args], **kwargs)
         return ufunc(*args, **kwargs)
 
     for name in dir(ufunc):
@@ -90,11 +90,11 @@ def _reaching_ufunc(ufunc: Any) -> Any:
 
 
 def _named(reaching: Any, function: Any) -> Any:
-    """Where users, and pickle, find a function, and what it says of itself."""
+    """Set the module, the name and the docstring of a function, as users and pickle find it."""
     module = getattr(function, "__module__", None)
     part = module.removeprefix("numpy") if module in ("numpy.linalg", "numpy.fft") else ""
     reaching.__module__ = f"functrans.numpy{part}"
-    # NumPy's examples lose their prompts: a doctest of this package is not one of NumPy.
+    # Remove the prompts from NumPy's examples: the doctests of this package do not test NumPy.
     reaching.__doc__ = (function.__doc__ or "").replace(">>> ", "")
     return reaching
 
@@ -103,15 +103,15 @@ _METHODS = frozenset({"reduce", "accumulate", "reduceat", "outer", "at"})
 
 
 def _method(method: Any) -> Any:
-    """np.add.reduce and its kin, for lists of traced values too."""
-    return lambda *args, **kwargs: method(*map(_without_lists, args), **kwargs)
+    """np.add.reduce and similar methods, for lists of traced values too."""
+    return lambda *args, **kwargs: method(*[_without_lists(arg) for arg in args], **kwargs)
 
 
 def _without_lists(value: Any) -> Any:
     if not isinstance(value, (list, tuple)) or not holds_tracer(value):
         return value
     made = as_array(value)
-    # Whole numbers may be a shape, which the function reads itself.
+    # Integers may be a shape, which the function reads itself.
     return value if made.ndim == 1 and made.dtype.kind in "iu" else made
 
 
@@ -120,7 +120,7 @@ def _items_without_lists(value: Any) -> Any:
 
 
 def fresh(function: Any) -> Any:
-    """A function that makes arrays, which inside a transform may be assigned traced values."""
+    """A function that creates arrays; inside a transform, they accept assignments of traced values."""
     ask = reach(function)
 
     @wraps(ask)
@@ -134,11 +134,11 @@ def fresh(function: Any) -> Any:
 
 
 def open_all(made: Any, sources: Any) -> Any:
-    """The new arrays among results, open to traced values; an array of the user's stays what it is."""
+    """Let new arrays among results accept traced values; the user's arrays stay unchanged."""
     if isinstance(made, tuple):
         return tuple(open_all(each, sources) for each in made)
     if type(made) is np.ndarray and not any(
-        isinstance(source, np.ndarray) and np.may_share_memory(made, source) for source in sources
+        is_plain(source, np.ndarray) and np.may_share_memory(made, source) for source in sources
     ):
         return open_array(made)
     return made
@@ -147,8 +147,8 @@ def open_all(made: Any, sources: Any) -> Any:
 def lookup(
     name: str, numpy: ModuleType, namespace: dict[str, Any], newer: Mapping[str, Any] = _NOTHING
 ) -> Any:
-    """Find a name in a module of NumPy, and keep it in the namespace that was asked for it."""
-    special = name.startswith("__")  # what Python asks of modules is not for NumPy to answer
+    """Find a name in a NumPy module, and store it in the namespace."""
+    special = name.startswith("__")  # special names of modules are not NumPy's
     if special or not (hasattr(numpy, name) or name in newer):
         raise AttributeError(
             f"module {namespace['__name__']!r} has no attribute {name!r}", name=name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from functrans.testing.programs.layers import LayerWriter
 from functrans.testing.programs.program import Program
 from functrans.testing.programs.stack import Stack
 
-# How many stacks a program is judged under, and how deep they are.
+# The number of stacks that a program is judged under, and their depths.
 _STACKS = 3
 _DEPTHS = [1, 2, 2, 3, 3, 3, 4, 5]
 _LARGEST_RESULT = 150
@@ -26,7 +26,7 @@ _LARGEST_RESULT = 150
 
 @dataclass(frozen=True)
 class Failure:
-    """A case on which an oracle disagrees, or that raises."""
+    """A case on which an oracle disagrees, or that raises an exception."""
 
     program: Program
     layers: tuple[Any, ...]
@@ -39,11 +39,12 @@ class Failure:
 
 @dataclass
 class Tally:
-    """Counts of what was judged."""
+    """Counts of the cases judged."""
 
     cases: int = 0
     programs: int = 0
     counts: dict[str, Counter[str]] = field(default_factory=dict)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def count(self, category: str, names: Sequence[str]) -> None:
         self.counts.setdefault(category, Counter()).update(names)
@@ -53,17 +54,18 @@ class Tally:
         self.programs += other.programs
         for category, counts in other.counts.items():
             self.counts.setdefault(category, Counter()).update(counts)
+        for kind, seconds in other.seconds.items():
+            self.seconds[kind] += seconds
 
 
 def judge_program(
     chooser: Chooser, library: Any, tally: Tally, rates: dict[str, float] = RATES
 ) -> Iterator[Failure]:
-    """A random program under random stacks; counts cases, and gives those that fail."""
-    # Random programs divide by zero, and use what is deprecated.
+    """Judge a random program under random stacks; counts cases, and yields those that fail."""
+    # Random programs divide by zero, and use deprecated functions.
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = random_program(chooser)
-        tally.programs += 1
         tally.count("statements", program.kinds)
         for _ in range(_STACKS):
             yield from _judge_stack(program, chooser, library, tally, rates)
@@ -85,7 +87,7 @@ def _judge_stack(
         except DisagreementError as error:
             tally.count("failures", [error.oracle])
             yield Failure(program, tuple(stack.layers), error)
-            return  # what is above a wrong layer is wrong too
+            return  # the layers above a wrong one are wrong too
         tally.count("transforms", [stack.kinds[-1]])
         tally.count("depths", [str(len(stack.layers))])
         tally.count("agreed", judge.agreed)
@@ -95,7 +97,7 @@ def _judge_stack(
 
 
 def restacked(program: Program, kinds: Sequence[str], chooser: Chooser, library: Any) -> Stack:
-    """A stack of layers of given kinds, with the simplest of all other choices."""
+    """A stack of layers of the given kinds, with the simplest choice for everything else."""
     stack = Stack(program, library)
     writer = LayerWriter(chooser, program)
     for k, kind in enumerate(kinds):

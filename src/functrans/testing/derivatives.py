@@ -1,7 +1,7 @@
 """check_derivatives: both modes, to any order, against finite differences.
 
-A function is compared as one of flat lists of floating point arrays. Derivatives of order k + 1 are those
-of order 1 of a derivative of order k, contracted with fixed random vectors, which is a function again.
+Functions take and return flat lists of floating point arrays. A derivative of order k, contracted with fixed
+random vectors, is such a function again; its first derivative is the derivative of order k + 1.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from functrans.core.progress import progress_bar
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.testing.differences import Arrays, Differences, Function, paired
 from functrans.transforms.arguments import check_callable
-from functrans.transforms.derivatives import jvp, vjp
+from functrans.transforms.derivatives import vjp
+from functrans.transforms.forward_mode import jvp
 
 _NAMES = {"fwd": "forward", "rev": "reverse"}
 _MODES = tuple(_NAMES)
-# How many entries of inputs, and of outputs in reverse mode, are compared one by one; and how many when
-# a random direction says that one is wrong.
+# The number of entries of inputs, and of outputs in reverse mode, that are compared one by one; and the
+# number if a random direction shows that some entry is wrong.
 _ENTRIES, _MANY_ENTRIES = (50, 50), (1000, 200)
-# What AD itself may lose to rounding, by the size of a real number in bytes.
+# The tolerances for rounding in AD itself, by the size of a real number in bytes.
 _TOLERANCES = {2: (5e-2, 5e-2), 4: (1e-3, 1e-4), 8: (1e-6, 1e-8), 16: (1e-6, 1e-8)}
 
 
@@ -40,28 +41,27 @@ def check_derivatives(
 ) -> None:
     """Compare the derivatives of a function at a point with finite differences.
 
-    Raises a `DerivativeError` that names the worst entry, with both numbers. Where the function takes
-    complex numbers and is holomorphic, the numbers come from complex steps, otherwise from central
-    differences, extrapolated. Single precision is compared with differences in double precision.
+    Raises a `DerivativeError` that names the worst entry, with both numbers. If the function accepts complex
+    numbers and is holomorphic, the reference comes from complex steps, otherwise from extrapolated central
+    differences. Single precision is compared with differences in double precision.
 
     Parameters
     ----------
     f : callable
-        A function of pytrees, with a pytree of arrays as result. It is called many times.
+        A function of pytrees that returns a pytree of arrays. It is called many times.
     args : tuple or list
-        The arguments. Their floating and complex leaves are differentiated by; others are constants.
+        The arguments. Derivatives are with respect to floating and complex leaves; others are constants.
     order : int
         The highest order of derivatives.
     modes : sequence of "fwd" and "rev"
         The modes. From the second order on, all their combinations are compared.
     rtol, atol : float, optional
-        How much numbers may differ, relative to the larger one, and at all. By default 1e-6 and 1e-8,
-        and 1e-3 and 1e-4 in single precision.
+        Relative and absolute tolerance. By default 1e-6 and 1e-8, and 1e-3 and 1e-4 in single precision.
     seed : int
-        For the random directions, and for the choice of entries in large arrays: up to 50 are
+        The seed for the random directions, and for the choice of entries in large arrays: up to 50 are
         compared one by one, the others along random directions.
     progress : bool
-        Whether to show how many entries are compared, by tqdm.
+        Whether to show a progress bar, using tqdm.
 
     Examples
     --------
@@ -75,18 +75,22 @@ def check_derivatives(
     >>> check_derivatives(square, (2.0,))
     Traceback (most recent call last):
         ...
-    functrans.core.errors.DerivativeError: check_derivatives: the derivative of `<lambda>` ... differs ...
+    functrans.errors.DerivativeError: check_derivatives: the derivative of `<lambda>` ... differs ...
     """
     check_callable(f, "check_derivatives")
     if not isinstance(args, (tuple, list)):
         raise errors.InputTypeError(
             "check_derivatives needs the arguments as a tuple, one entry per argument, not "
-            f"{type(args).__name__}: write check_derivatives(f, (x,))."
+            f"{tree.with_article(args)}, at {errors.user_location()}. Write check_derivatives(f, (x,))."
         )
     if not isinstance(order, int) or order < 1:
-        raise errors.OptionError(f"order must be a positive int, not {order!r}.")
+        raise errors.OptionError(
+            f"order must be a positive int, not {order!r}, at {errors.user_location()}."
+        )
     if not modes or any(mode not in _MODES for mode in modes):
-        raise errors.OptionError(f'modes must be some of "fwd" and "rev", not {modes!r}.')
+        raise errors.OptionError(
+            f'modes must be some of "fwd" and "rev", not {modes!r}, at {errors.user_location()}.'
+        )
     problem = _Problem(f, tuple(args), rtol, atol, np.random.default_rng(seed))
     entries = min(sum(int(np.size(leaf)) for leaf in problem.point), _ENTRIES[0])
     comparisons = sum(len(modes) ** k for k in range(1, order + 1))
@@ -102,7 +106,7 @@ def _check(
     modes: tuple[str, ...],
     path: tuple[str, ...],
 ) -> None:
-    """All derivatives of a function, which is itself the derivative by the modes in `path`."""
+    """Check all derivatives of a function, which is itself a derivative taken with the modes in `path`."""
     comparison = _Comparison(problem, function, point, path)
     for mode in modes:
         if not path:
@@ -139,7 +143,7 @@ def _pulled(function: Function, point: Arrays, random: np.random.Generator) -> F
 
 
 class _Problem:
-    """The user's function as one of flat floating point arrays, and how its leaves are called."""
+    """The user's function as one of flat floating point arrays, and the names of its leaves."""
 
     def __init__(
         self,
@@ -151,7 +155,7 @@ class _Problem:
     ) -> None:
         self.f = f
         self.random = random
-        self.bar: Any = None  # of progress, while there is one
+        self.bar: Any = None  # the progress bar, while there is one
         leaves, self.structure = tree.flatten(args)
         self.leaves = leaves
         self.point = _floating(leaves)
@@ -159,8 +163,8 @@ class _Problem:
         self.input_names = [name for name, x in paired(names, leaves) if _is_floating(x)]
         if not self.point:
             raise errors.InputTypeError(
-                "check_derivatives: no argument is a floating point array or number, so there is "
-                "nothing to differentiate by. Write 1.0 instead of 1, or x.astype(float)."
+                "check_derivatives: no argument is a floating point array or number, at "
+                f"{errors.user_location()}. Write 1.0 instead of 1, or x.astype(float)."
             )
         out = f(*args)
         outputs = _floating(tree.leaves(out))
@@ -168,14 +172,14 @@ class _Problem:
         self.output_names = [name for name, x in paired(names, tree.leaves(out)) if _is_floating(x)]
         if not outputs:
             raise errors.OutputTypeError(
-                f"check_derivatives: {errors.describe(f)} returns no floating point array or number, "
-                "so there is nothing to differentiate."
+                f"check_derivatives: {errors.describe(f)} returns no floating point array or number, at "
+                f"{errors.user_location()}. Return one: comparisons, rounding and argmax give constants."
             )
         for name, leaf in paired(self.output_names, outputs):
             if not np.isfinite(leaf).all():
                 raise errors.DerivativeError(
-                    f"check_derivatives: {name} of {errors.describe(f)} is not finite at this point, "
-                    "so there is no derivative to compare. Choose another point."
+                    f"check_derivatives: {name} of {errors.describe(f)} is not finite at this point, at "
+                    f"{errors.user_location()}. Choose another point."
                 )
         size = min(np.finfo(dtype_of(x)).dtype.itemsize for x in (*self.point, *outputs))
         default = _TOLERANCES[size]
@@ -189,7 +193,7 @@ class _Problem:
 
 
 class _Comparison:
-    """The derivative of one function at a point, by numbers and by functrans."""
+    """The derivative of one function at a point, numerically and from functrans."""
 
     def __init__(
         self, problem: _Problem, function: Function, point: Arrays, path: tuple[str, ...]
@@ -200,7 +204,7 @@ class _Comparison:
         self.path = path
         self.numbers = Differences(function, point, problem.random)
         self.output_names = problem.output_names
-        for mode in reversed(path):  # a pullback has the outputs that the function has as inputs
+        for mode in reversed(path):  # the outputs of a pullback are the inputs of the function
             self.output_names = problem.input_names if mode == "rev" else self.output_names
 
     def check(self, mode: str) -> None:
@@ -212,18 +216,18 @@ class _Comparison:
                 wrong = list(self._wrong_entries(mode, *_MANY_ENTRIES))
             if not wrong:
                 raise self._error(mode, "They differ along a random direction of all arguments.")
-            # A rule that is wrong comes before a point without a derivative, and that before what a
-            # nan does to other entries.
+            # Prefer to report a wrong rule, then a point without a derivative, then the effect of a nan on
+            # other entries.
             unexplained = [
                 entry for entry in wrong if entry.is_finite() and not entry.explanation()
             ]
             explained = [entry for entry in wrong if entry.explanation()]
             worst = max(unexplained or explained or wrong, key=lambda entry: entry.excess)
-            count = "1 entry differs" if len(wrong) == 1 else f"{len(wrong)} entries differ"
-            raise self._error(mode, f"{worst}\n  {count} of those that were compared.")
+            differ = "differs" if len(wrong) == 1 else "differ"
+            raise self._error(mode, f"{worst}\n  {len(wrong)} of the compared entries {differ}.")
 
     def check_value(self, mode: str) -> None:
-        """A rule of the user's gives a value beside the derivative, which has to be the function's."""
+        """Check the value that a user's rule returns along with the derivative."""
         with np.errstate(all="ignore"):
             if mode == "fwd":
                 tangents = [_like(np.zeros(shape_of(x)), x) for x in self.point]
@@ -242,13 +246,14 @@ class _Comparison:
                 place = f"[{', '.join(map(str, index))}]" if index else ""
                 raise errors.DerivativeError(
                     f"check_derivatives: {name}{place} of {errors.describe(self.problem.f)} is "
-                    f"{_number(complex(np.asarray(other)[index]))}, and "
-                    f"{_number(complex(np.asarray(one)[index]))} under {_NAMES[mode]} mode. A rule has to "
-                    "return the value of the function beside its derivative."
+                    f"{_number(complex(np.asarray(other)[index]))}, but "
+                    f"{_number(complex(np.asarray(one)[index]))} under {_NAMES[mode]} mode, at "
+                    f"{errors.user_location()}. The rule must return the function's value along with the "
+                    "derivative."
                 )
 
     def _places(self, leaves: Arrays, limit: int, imaginary: complex) -> Iterator[_Coordinate]:
-        """Entries, in random choice if there are many; a complex one has two."""
+        """The coordinates of entries, chosen at random if there are many; a complex entry has two."""
         sizes = [int(np.prod(shape_of(leaf), dtype=int)) for leaf in leaves]
         starts = np.cumsum([0, *sizes])
         picks = np.arange(starts[-1])
@@ -272,7 +277,7 @@ class _Comparison:
     def _wrong_in_column(
         self, by: _Coordinate, expected: Arrays, error: Arrays
     ) -> Iterator[_Entry]:
-        """The derivatives of all outputs by one input, which forward mode gives at once."""
+        """The derivatives of all outputs with respect to one input, computed at once by forward mode."""
         tangents = [_like(t, x) for t, x in paired(by.direction(self.point, 1.0), self.point)]
         found = jvp(self.function, self.point, tangents)[1]
         for k, one in enumerate(map(np.asarray, found)):
@@ -283,7 +288,7 @@ class _Comparison:
                 yield _Entry(self, by, _Coordinate(k, index, 1.0), *numbers)
 
     def _wrong_in_rows(self, limit: int) -> Callable[..., Iterator[_Entry]]:
-        """The same in reverse mode: each output is pulled back once, and asked for each input."""
+        """The same in reverse mode: each output is pulled back once, for all inputs."""
         out, pullback = vjp(self.function, *self.point)
         rows = []
         for output in self._places(out, limit, -1j):  # Re(-i z) is the imaginary part
@@ -327,7 +332,7 @@ class _Comparison:
         return True
 
     def _allowed(self, one: Any, other: Any, error: Any) -> Any:
-        """How far apart two numbers may be; differences that do not settle excuse nothing."""
+        """The tolerance for two numbers; it does not grow when the differences do not converge."""
         larger = np.maximum(np.abs(one), np.abs(other))
         tolerance = self.problem.rtol * larger + self.problem.atol
         return tolerance + np.minimum(2 * error, 1e-4 * larger + 10 * tolerance)
@@ -342,7 +347,7 @@ class _Comparison:
 
 
 class _Coordinate:
-    """One entry of one array, in the direction of a unit: 1, or i or -i for an imaginary part."""
+    """One entry of one array, in the direction of 1, or of i or -i for the imaginary part."""
 
     def __init__(self, leaf: int, index: tuple[int, ...], unit: complex) -> None:
         self.leaf = leaf
@@ -351,7 +356,7 @@ class _Coordinate:
         self.sides: Any = None  # see _Entry.explanation
 
     def direction(self, likes: Arrays, length: float) -> Arrays:
-        """Zeros, and this length in the one entry."""
+        """A direction of the given length along this one entry."""
         arrays = [
             np.zeros(shape_of(x), complex if dtype_of(x).kind == "c" else float) for x in likes
         ]
@@ -365,7 +370,7 @@ class _Coordinate:
 
 
 class _Entry:
-    """An entry of a derivative that is wrong."""
+    """A wrong entry of a derivative."""
 
     def __init__(
         self,
@@ -389,14 +394,14 @@ class _Entry:
         comparison, problem = self.comparison, self.comparison.problem
         what, by = self.output.named(comparison.output_names), self.by.named(problem.input_names)
         lines = [
-            f"{what} by {by}:",
+            f"{what} with respect to {by}:",
             f"    functrans gives         {_number(self.found)}",
             f"    {comparison.numbers.method:23} {_number(self.expected)}",
             f"    relative error {self.relative:.3g} (rtol={problem.rtol:g}, atol={problem.atol:g})",
         ]
         if comparison.path:
             lines.append(
-                "    (The outputs are those of the derivative of the order below, "
+                "    (The outputs are those of the derivative one order lower, "
                 f"{_contracted(comparison.path[0])}.)"
             )
         return "\n".join([*lines, *self.explanation()])
@@ -405,7 +410,7 @@ class _Entry:
         return bool(np.isfinite([self.found, self.expected]).all())
 
     def explanation(self) -> list[str]:
-        """What is to be said of points where there is no derivative."""
+        """An explanation, if the function has no derivative at this point."""
         if self.by.sides is None:
             direction = self.by.direction(self.comparison.point, 1.0)
             self.by.sides = self.comparison.numbers.sides(direction)
@@ -413,14 +418,14 @@ class _Entry:
         left, right, noise = (complex(x[place.leaf][place.index]) for x in self.by.sides)
         if not np.isfinite([left, right]).all():
             return [
-                "    The function is not finite next to this point, which is at the edge of where it",
-                "    is defined. Choose a point inside.",
+                "    The function is not finite next to this point, which is at the edge of its",
+                "    domain. Choose a point inside.",
             ]
         if abs(left - right) > 1e-2 * max(abs(left), abs(right), 1e-3) + abs(noise):
             return [
                 f"    The function has no derivative at this point: the slope is {_number(left)} on the "
                 f"left and {_number(right)} on the",
-                "    right. Both answers may be meant; choose a point away from the kink or the jump.",
+                "    right. Either answer may be intended; choose a point away from the kink or jump.",
             ]
         return []
 

@@ -1,4 +1,4 @@
-"""Derivatives by numbers alone: complex steps, and central differences extrapolated to step zero.
+"""Numerical derivatives: complex steps, and central differences extrapolated to step zero.
 
 Functions take and return flat lists of floating point arrays.
 """
@@ -25,7 +25,7 @@ class Differences:
 
     def __init__(self, function: Function, point: Arrays, random: np.random.Generator) -> None:
         self.function = function
-        # In double precision, where the function itself may be asked for single.
+        # in double precision, even if the function itself is evaluated in single precision
         self.point = [_widened(leaf) for leaf in point]
         self.scales = [np.maximum(np.abs(leaf), 0.05) for leaf in self.point]
         self.method = "central differences"
@@ -38,7 +38,7 @@ class Differences:
     def along(self, direction: Arrays) -> tuple[Arrays, Arrays]:
         """The derivative along a direction, and an estimate of its error, for every output.
 
-        The direction should be about as long as the point, entry by entry.
+        The direction should be about as large as the point, elementwise.
         """
         if self.method == "complex step":
             found = self._complex_step(direction)
@@ -46,13 +46,13 @@ class Differences:
         return self._central(direction)
 
     def at(self, step: float, direction: Arrays) -> Arrays:
-        """The function at a distance from the point."""
+        """The function, evaluated at a distance from the point."""
         with np.errstate(all="ignore"):
             moved = [x + step * t for x, t in paired(self.point, direction)]
             return [np.asarray(leaf) for leaf in self.function(*moved)]
 
     def sides(self, direction: Arrays) -> tuple[Arrays, Arrays, Arrays]:
-        """The slopes on the left and on the right, and how much of them may be rounding."""
+        """The slopes on the left and on the right, and their possible rounding error."""
         step = 1e-7
         left, here, right = (self.at(h, direction) for h in (-step, 0.0, step))
         return (
@@ -80,7 +80,7 @@ class Differences:
             return [np.imag(leaf) / _COMPLEX_STEP for leaf in self.function(*moved)]
 
     def _is_holomorphic(self, direction: Arrays) -> bool:
-        """Whether the function takes complex numbers, and a complex step gives its derivative."""
+        """Whether the function accepts complex numbers, and a complex step gives its derivative."""
         outputs = self.at(0.0, direction)
         if any(np.iscomplexobj(leaf) for leaf in (*self.point, *outputs)):
             return False
@@ -88,9 +88,9 @@ class Differences:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", np.exceptions.ComplexWarning)
                 found = self._complex_step(direction)
-                # On a branch cut, as of the square root of -1, the side makes a difference.
+                # On a branch cut, as for the square root of -1, the two sides differ.
                 back = self._complex_step([-t for t in direction])
-        except Exception:  # whatever a function says that was not made for complex numbers
+        except Exception:  # functions not written for complex numbers may raise any error
             return False
         expected, error = self._central(direction)
         return len(found) == len(expected) and all(
@@ -105,8 +105,8 @@ class Differences:
 def _extrapolated(slopes: Arrays) -> tuple[Any, Any]:
     """The limit of central differences D(h) = f' + a h^2 + b h^4 + ... for shrinking h, and its error.
 
-    Each column of the table removes one more power of h (Richardson). A row answers with the entry that
-    changed least (Ridders), and is believed as far as the next row agrees.
+    Each column of the table removes one more power of h (Richardson). Each row contributes the entry that
+    changed least (Ridders), and is trusted as far as the next row agrees.
     """
     answers: list[tuple[Any, Any]] = []
     row: Arrays = []
@@ -134,5 +134,5 @@ def _widened(leaf: Any) -> Any:
 
 
 def paired(one: Sequence[Any], other: Sequence[Any]) -> Any:
-    """zip, of lists that have the same length."""
+    """zip for lists of the same length."""
     return zip(one, other, strict=True)

@@ -1,9 +1,9 @@
-"""The fuzzer: random programs under random stacks of transforms, against independent oracles.
+"""The fuzzer: random programs under stacks of transforms, and probes of laws, against independent oracles.
 
     python -m functrans.testing.fuzz --cases 100000 --minutes 30 --progress
 
-Runs on all cores, says what it found, and goes on where it stopped: the folder `--corpus` keeps counts, and
-every failure as a small stand-alone script.
+It runs on all cores, reports failures, and resumes where it stopped: the folder `--corpus` keeps the counts,
+and each failure as a small standalone script. It mixes all kinds of cases, unless `--only` selects some.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -23,38 +23,44 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from functrans.testing.cases import Tally, judge_program
+from functrans.testing.cases import Tally
 from functrans.testing.judging import RATES
+from functrans.testing.kinds import KINDS, kind_of
 from functrans.testing.peers import PEERS, forget
 from functrans.testing.programs.choosing import Seeded
-from functrans.testing.scripts import script
-from functrans.testing.shrinking import shrunk, signature
 
-_CHUNK = 20  # programs
-_KEPT = 25  # failures of one sort
+_CHUNK = 20  # programs and probes
+_KEPT = 25  # failures of one sort that are kept
 _SHRUNK = 3  # of them in one chunk
 
 
 @dataclass
 class Chunk:
-    """What became of some programs: counts, and (sort, name, script) for each failure."""
+    """The results for some cases: counts, and (sort, name, script) for each failure."""
 
     tally: Tally
     failures: list[tuple[str, str, str]]
 
 
-def judge_chunk(seed: int, first: int, count: int, rates: dict[str, float] = RATES) -> Chunk:
-    """Judge the programs with the numbers from `first` on."""
+def judge_chunk(
+    seed: int,
+    first: int,
+    count: int,
+    rates: dict[str, float] = RATES,
+    only: Sequence[str] = (),
+) -> Chunk:
+    """Judge the programs and probes numbered from `first` on."""
     library = import_module("functrans")
     tally = Tally()
     failures: list[tuple[str, str, str]] = []
     for number in range(first, first + count):
-        for k, failure in enumerate(judge_program(Seeded(seed, number), library, tally, rates)):
-            sort = f"{signature(failure.error)}, {failure.error.oracle}"
+        kind = kind_of(seed, number, only)
+        for k, finding in enumerate(kind.judge(Seeded(seed, number), library, tally, rates)):
+            sort = finding.sort
             if sum(sort == other for other, _, _ in failures) < _SHRUNK:
-                failure = shrunk(failure, library)
-            text = script(failure, library, f"Program {number} of seed {seed}.")
-            failures.append((sort, f"{seed}-{number}-{k}.py", text))
+                finding = finding.shrunk()
+            text = finding.script(f"Number {number} of seed {seed}: {kind.name}.")
+            failures.append((sort, f"{kind.name}-{seed}-{number}-{k}.py", text))
     forget()
     return Chunk(tally, failures)
 
@@ -62,10 +68,11 @@ def judge_chunk(seed: int, first: int, count: int, rates: dict[str, float] = RAT
 class Corpus:
     """A folder with the counts of all runs and the scripts of failures; or only the counts, in memory."""
 
-    def __init__(self, folder: Path | None, seed: int) -> None:
+    def __init__(self, folder: Path | None, seed: int, only: Sequence[str] = ()) -> None:
         self.folder = folder
-        self.state: dict[str, Any] = {"seed": seed, "next": 0, "cases": 0, "programs": 0}
-        self.state |= {"seconds": 0.0, "counts": {}, "failures": {}}
+        self.state: dict[str, Any] = {"seed": seed, "only": list(only), "next": 0}
+        self.state |= {"cases": 0, "programs": 0, "seconds": 0.0, "seconds_of_kinds": {}}
+        self.state |= {"counts": {}, "failures": {}}
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             if self._file.exists():
@@ -82,6 +89,8 @@ class Corpus:
         state["cases"] += chunk.tally.cases
         state["programs"] += chunk.tally.programs
         state["seconds"] += seconds
+        for kind, own in chunk.tally.seconds.items():
+            state["seconds_of_kinds"][kind] = state["seconds_of_kinds"].get(kind, 0.0) + own
         for category, counts in chunk.tally.counts.items():
             known = Counter(state["counts"].get(category, {}))
             known.update(counts)
@@ -94,32 +103,36 @@ class Corpus:
             elif seen < _KEPT:
                 (self.folder / name).write_text(text)
         if self.folder is not None:
-            # A run that is stopped in the middle of writing must not lose what it had.
+            # A run interrupted while writing must not lose earlier results.
             draft = self.folder / "state.json.new"
             draft.write_text(json.dumps(state, indent=1))
             draft.replace(self._file)
 
 
-def chunks(seed: int, first: int, workers: int) -> Iterator[Chunk]:
-    """The results of all chunks from a program on, in order, without end, from other processes.
+def chunks(seed: int, first: int, workers: int, only: Sequence[str] = ()) -> Iterator[Chunk]:
+    """Yield the results of all chunks, in order and without end, computed in other processes.
 
-    A process may die, of this library's machine code or of another library. Its chunk is then judged once
-    more without other libraries, and if that dies too, it is a failure.
+    A process may crash in this library's machine code, or in another library. Its chunk is then judged
+    again without other libraries, and if that crashes too, it is a failure.
     """
     waiting: deque[tuple[int, Future[Chunk]]] = deque()
     pool = _pool(workers)
+
+    def submitted(start: int) -> tuple[int, Future[Chunk]]:
+        return start, pool.submit(judge_chunk, seed, start, _CHUNK, only=only)
+
     try:
         while True:
             while len(waiting) < 3 * workers:
-                waiting.append((first, pool.submit(judge_chunk, seed, first, _CHUNK)))
+                waiting.append(submitted(first))
                 first += _CHUNK
             start, future = waiting.popleft()
             try:
                 chunk = future.result()
             except BrokenProcessPool:
-                chunk = _judged_alone(seed, start)
-                pool, before = _pool(workers), list(waiting)
-                waiting = deque((k, pool.submit(judge_chunk, seed, k, _CHUNK)) for k, _ in before)
+                chunk = _judged_alone(seed, start, only)
+                pool = _pool(workers)
+                waiting = deque(submitted(later) for later, _ in list(waiting))
             yield chunk
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -129,14 +142,15 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
 
 
-def _judged_alone(seed: int, first: int) -> Chunk:
-    """A chunk in a process of its own, without other libraries."""
+def _judged_alone(seed: int, first: int, only: Sequence[str]) -> Chunk:
+    """Judge a chunk in a separate process, without other libraries."""
     rates = RATES | dict.fromkeys(PEERS, 0.0)
     try:
         with _pool(1) as pool:
-            return pool.submit(judge_chunk, seed, first, _CHUNK, rates).result()
+            return pool.submit(judge_chunk, seed, first, _CHUNK, rates, only).result()
     except BrokenProcessPool:
-        text = f"from functrans.testing.fuzz import judge_chunk\n\njudge_chunk({seed}, {first}, {_CHUNK})\n"
+        call = f"judge_chunk({seed}, {first}, {_CHUNK}, only={tuple(only)})"
+        text = f"from functrans.testing.fuzz import judge_chunk\n\n{call}\n"
         return Chunk(Tally(), [("the process died", f"{seed}-{first}-died.py", text)])
 
 
@@ -147,25 +161,27 @@ def run(
     workers: int = 1,
     corpus: Path | None = None,
     progress: bool = False,
+    only: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Judge random cases until there are enough, or the time is over; returns the counts."""
-    kept = Corpus(corpus, seed)
+    """Judge random cases until there are enough, or the time is up; returns the counts."""
+    kept = Corpus(corpus, seed, only)
     bar = _bar(cases, kept.state["cases"]) if progress else None
     started = before = monotonic()
-    for chunk in chunks(kept.state["seed"], kept.state["next"], workers):
+    state = kept.state
+    for chunk in chunks(state["seed"], state["next"], workers, state["only"]):
         now = monotonic()
         kept.add(chunk, _CHUNK, now - before)
         before = now
         if bar is not None:
-            bar(chunk.tally.cases, sum(kept.state["failures"].values()))
-        enough = cases is not None and kept.state["cases"] >= cases
+            bar(chunk.tally.cases, sum(state["failures"].values()))
+        enough = cases is not None and state["cases"] >= cases
         if enough or (minutes is not None and now - started > 60 * minutes):
             break
-    return kept.state
+    return state
 
 
 def _bar(total: int | None, initial: int) -> Any:
-    """A function that is told of new cases and of all failures; by tqdm, if it is installed."""
+    """A function that shows the number of cases and failures, using tqdm if it is installed."""
     try:
         tqdm = import_module("tqdm").tqdm
     except ImportError:
@@ -189,16 +205,19 @@ def _bar(total: int | None, initial: int) -> Any:
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m functrans.testing.fuzz",
-        description="Judge random programs under random stacks of transforms.",
+        description="Judge random programs under random stacks of transforms, and probes of laws.",
     )
-    parser.add_argument("--cases", type=int, help="stop after so many, with those of earlier runs")
-    parser.add_argument("--minutes", type=float, help="stop after so long")
+    parser.add_argument("--cases", type=int, help="stop after this many, including earlier runs")
+    parser.add_argument("--minutes", type=float, help="stop after this time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
-        "--corpus", type=Path, help="a folder for counts and failures, to go on with"
+        "--corpus", type=Path, help="a folder for counts and failures, to resume from"
     )
     parser.add_argument("--progress", action="store_true")
+    parser.add_argument(
+        "--only", nargs="+", default=(), choices=KINDS, metavar="KIND", help=", ".join(KINDS)
+    )
     options = parser.parse_args()
     if options.cases is None and options.minutes is None:
         options.cases = 10_000

@@ -1,13 +1,13 @@
-"""The judge of random cases: every one is compared with at least two independent answers.
+"""The judge of random cases: each result is compared with at least two independent answers.
 
-By induction over the layers of a stack: the top layer is compared with what it means of the layer below,
-by loops and by differences, and the layer below is a case of its own. With few derivatives, the whole
-stack is computed by numbers, without the library. Beside that, forward mode is held against reverse mode,
-and eager evaluation against graphs, generated code, machine code, and other libraries.
+It works by induction over the layers of a stack. The result of the top layer is compared with one computed
+from the layer below using loops and differences; the layer below is a separate case. If the order of the
+derivatives is low, the whole stack is also computed numerically, without the library. In addition, forward
+mode is compared with reverse mode, and eager evaluation with graphs, generated code, machine code, and other
+libraries.
 
-Tolerances are those of rounding. Where a comparison fails by them, the answer is computed once more at a
-point that differs by a few hundred times the rounding error: a case that is so ill-conditioned that
-this changes it as much is not decided by that oracle.
+Tolerances only allow for rounding. If a comparison fails, the answer is computed again at slightly perturbed
+arguments: if that changes the answer as much, the case is too ill-conditioned for this oracle to decide.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from functrans.testing.programs.layers import Derivative, Layer
 from functrans.testing.programs.program import STAGING
 from functrans.testing.programs.stack import Stack
 
-# How often, in percent, a case is compared with what takes longer.
+# How often, in percent, a case is compared with slower oracles.
 RATES = {"jit numpy": 4.0, "source": 1.0, "jit native": 0.6, "jax": 0.3, "torch": 0.3}
 _TOLERANCE = 1e-9
-_SHAKES = 5  # so often an oracle that disagrees is asked how sure it is
+_SHAKES = 5  # the number of perturbations to test how certain a disagreeing oracle is
 _SLOW = 6e-3
 
 Reference = Callable[..., Any]
 
 
 class DisagreementError(AssertionError):
-    """An oracle says something else."""
+    """An oracle disagrees."""
 
     def __init__(self, oracle: str, message: str) -> None:
         super().__init__(f"{oracle}: {message}")
@@ -46,9 +46,9 @@ class DisagreementError(AssertionError):
 
 
 class Judge:
-    """Judges the top layer of a stack. `agreed` names the oracles that did, `undecided` those that cannot.
+    """Judges the top layer of a stack. `agreed` names the oracles that agree; `undecided`, the others.
 
-    `rates` says how often, in percent, the slower oracles are asked; if always, so are all others.
+    `rates` says how often, in percent, the slower oracles are used. If that is always, all oracles are.
     """
 
     def __init__(self, stack: Stack, chooser: Chooser, rates: dict[str, float] = RATES) -> None:
@@ -65,7 +65,7 @@ class Judge:
         self.staged = STAGING not in stack.program.lacks
 
     def judge(self) -> None:
-        """Run the top layer, and compare it in all ways; raises a `DisagreementError`."""
+        """Run the top layer, and compare its result in all ways; raises a `DisagreementError`."""
         f = self.stack.wide[f"f{self.level}"]
         before = mapped(np.copy, self.args)
         started = perf_counter()
@@ -99,7 +99,7 @@ class Judge:
     def compare(
         self, oracle: str, actual: Any, reference: Reference, tolerance: float = _TOLERANCE
     ) -> None:
-        """Compare with what a reference gives for the arguments of the top layer."""
+        """Compare with the result of a reference for the arguments of the top layer."""
         expected = self._run(oracle, reference, self.args)
         self._settle(oracle, actual, expected, tolerance, reference)
 
@@ -117,7 +117,7 @@ class Judge:
             self.agreed.append(oracle)
             return
         if np.isfinite(worst):
-            # Rounding is some 1e-16: how far do 1e5 times as much, in the arguments, move the answer?
+            # Rounding is about 1e-16: how far does a perturbation 1e5 times as large move the answer?
             generator = np.random.default_rng(0)
             for _ in range(_SHAKES):
                 moved = mapped(lambda leaf: _shaken(leaf, generator, tolerance / 100), self.args)
@@ -132,7 +132,7 @@ class Judge:
         if wrong:
             raise DisagreementError("dtypes", "a result of double precision became single")
 
-    # Layers that mean the same as what is below, for all lanes.
+    # Layers that compute the same as the layer below, for all lanes.
 
     def _judge_same(self) -> None:
         below = self.stack.wide[f"f{self.level - 1}"]
@@ -152,7 +152,7 @@ class Judge:
         return sum(np.size(leaf) for leaf in leaves(self.args) if is_float(leaf))
 
     def _by_numbers(self) -> None:
-        """The whole stack without the library."""
+        """Compute the whole stack without the library."""
         f = self.stack.plain[f"f{self.level}"]
         self.stack.plain["ft"].exact = True
         expected = self._run("numbers alone", f, self.args)
@@ -168,7 +168,7 @@ class Judge:
         return None
 
     def _on_top(self) -> None:
-        """The same result where one more transform looks on."""
+        """Compute the same result with one more transform around it."""
         f, library = self.stack.wide[f"f{self.level}"], self.library
         floats = [k for k, arg in enumerate(self.args) if all(map(is_float, leaves(arg)))]
 
@@ -219,7 +219,7 @@ class Judge:
         return function
 
     def _by_differences(self, derivative: Derivative, pushed: Any, tangents: Any) -> None:
-        # Where nothing below is a derivative, the function itself is run without the library.
+        # If no layer below is a derivative, the function itself runs without the library.
         first = self.stack.order == derivative.order == 1
         space = self.stack.plain if first else self.stack.wide
         base = eval(derivative.of, space)
@@ -268,7 +268,7 @@ class Judge:
         else:
             self.compare("reverse mode", inner(weights(pushed), pushed), backward)
 
-    # What is asked less often.
+    # Oracles that are used less often.
 
     def _more(self) -> None:
         library, f = self.library, self.stack.wide[f"f{self.level}"]
@@ -283,7 +283,7 @@ class Judge:
                     try:
                         self.compare(name, self.result, reference)
                     except DisagreementError as error:
-                        # Not everything can be written as plain source.
+                        # Not every function can be written as plain source.
                         if not isinstance(error.__cause__, MissingRuleError):
                             raise
                         self.undecided.append(name)
@@ -301,7 +301,7 @@ class Judge:
         self._settle(name, self.result, reference(*self.args), 1e-8, reference)
 
     def _in_single_precision(self) -> Any:
-        """The result in the precision of the program, compared with that in double precision."""
+        """Compare the result in the precision of the program with that in double precision."""
         name = f"f{self.level}"
         result = self._run("single precision", self.stack.own[name], self.stack.points[-1][0])
         wide = self.stack.wide[name]
@@ -315,7 +315,7 @@ class Judge:
 
 
 def dtypes_of(stack: Stack) -> list[Any] | None:
-    """The dtypes of the result of a stack in single precision, where there is a law."""
+    """The dtypes that the result of a stack must have in single precision; None if there is no rule."""
     space = stack.space(np, stack.numeric(), wide=False)
     with np.errstate(all="ignore"):
         below = [np.asarray(leaf).dtype for leaf in leaves(space["f0"](*stack.points[0][0]))]
@@ -334,9 +334,10 @@ def dtypes_of(stack: Stack) -> list[Any] | None:
 
 
 def distance(actual: Any, expected: Any, floor: float = 1e-2) -> tuple[float, str]:
-    """How far results are apart, relative to the size of each leaf, and where most; infinity if unlike.
+    """How far apart two results are, relative to the size of each leaf, and where they differ most.
 
-    Leaves count as at least so large as `floor`: below that, numbers are what is left of larger ones.
+    The size of a leaf counts as at least `floor`, because small numbers may be rounding errors of larger
+    ones. The distance is infinite if structures or shapes differ.
     """
     if structure(actual) != structure(expected):
         return np.inf, f"{structure(actual)} instead of {structure(expected)}"
@@ -349,7 +350,7 @@ def distance(actual: Any, expected: Any, floor: float = 1e-2) -> tuple[float, st
         gap = np.abs(np.asarray(one, complex) - np.asarray(other, complex))
         scale = floor + np.max(np.abs(other))
         own = np.max(gap) / scale
-        if not own <= worst:  # also nan
+        if not own <= worst:  # or nan
             worst = float(own) if np.isfinite(own) else np.inf
             message = f"leaf {k} is\n{one}\ninstead of\n{other}\nrelative distance {own:.3g}"
     return worst, message
@@ -360,7 +361,7 @@ def _shaken(leaf: Any, generator: np.random.Generator, size: float) -> Any:
 
 
 def weights(nest: Any) -> Any:
-    """Fixed weights of the same structure, to make one number of it."""
+    """Fixed weights of the same structure, to reduce it to one number."""
     return mapped(lambda leaf: np.cos(1.0 + np.arange(np.size(leaf))).reshape(np.shape(leaf)), nest)
 
 
@@ -370,7 +371,7 @@ def inner(left: Any, right: Any) -> Any:
 
 
 def contracted(derivative: Derivative, result: Any, tangents: Any) -> Any:
-    """The derivative along the direction, from the form in which the result has it."""
+    """The derivative along the direction, computed from the form that the result has."""
     if derivative.form == "pushed":
         return result
     if derivative.form == "gradient":
@@ -378,7 +379,7 @@ def contracted(derivative: Derivative, result: Any, tangents: Any) -> Any:
     directions = leaves(tangents)
 
     def blocks(nest: Any) -> Any:
-        """A Jacobian has, in place of each leaf of the output, a tuple like the inputs."""
+        """A Jacobian has a tuple like the inputs in place of each leaf of the output."""
         if structure(nest) == structure(tangents):
             rows = zip(leaves(nest), directions, strict=True)
             return sum(np.tensordot(j, t, axes=np.ndim(t)) for j, t in rows)

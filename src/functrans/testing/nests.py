@@ -1,6 +1,6 @@
-"""Pytrees walked by hand, so that the library's own flattening is not what it is compared with.
+"""Functions of pytrees that do not use the library's own flattening, so that it can be compared with them.
 
-Only what random programs use: tuples, lists and dictionaries. Dictionaries are in the order of their keys.
+They support the containers of random programs: tuples, lists and dictionaries, in the order of their keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def leaves(nest: Any) -> list[Any]:
 
 
 def mapped(function: Callable[..., Any], nest: Any, *others: Any) -> Any:
-    """The same structure with function(leaf, ...) for each leaf."""
+    """The same structure with each leaf replaced by function(leaf, ...)."""
     if isinstance(nest, dict):
         return {
             key: mapped(function, nest[key], *(other[key] for other in others))
@@ -40,7 +40,7 @@ def refilled(nest: Any, values: list[Any]) -> Any:
 
 
 def paths(nest: Any, prefix: str) -> list[str]:
-    """How Python reaches each leaf, from an expression for the whole."""
+    """Expressions for each leaf, from an expression for the whole."""
     if isinstance(nest, dict):
         return [path for key in sorted(nest) for path in paths(nest[key], f"{prefix}[{key!r}]")]
     if isinstance(nest, (tuple, list)):
@@ -49,17 +49,17 @@ def paths(nest: Any, prefix: str) -> list[str]:
 
 
 def structure(nest: Any) -> Any:
-    """The structure alone, to be compared."""
+    """The structure without the leaves, for comparisons."""
     return mapped(lambda leaf: None, nest)
 
 
 def is_float(leaf: Any) -> bool:
-    """Whether a leaf is one that derivatives are taken by, or of."""
+    """Whether a leaf can be differentiated, or differentiated with respect to."""
     return np.asarray(leaf).dtype.kind == "f"
 
 
 def written(nest: Any) -> str:
-    """Python source for a nest of arrays, which reads back as exactly the same numbers."""
+    """Python source for a nest of arrays, which evaluates to exactly the same numbers."""
     if isinstance(nest, dict):
         return "{" + ", ".join(f"{key!r}: {written(nest[key])}" for key in sorted(nest)) + "}"
     if isinstance(nest, list):

@@ -1,7 +1,7 @@
-"""The transforms by numbers alone: loops for `vmap`, differences for derivatives, Python for control flow.
+"""Reference transforms: loops for `vmap`, differences for derivatives, Python for control flow.
 
-A `Numeric` has the names of functrans that random programs use. Nothing here calls the library, so
-what it computes is an independent answer. Functions take and return nests of plain arrays.
+A `Numeric` has the functions of functrans that random programs use. Nothing here calls the library, so the
+answers are independent of it. Functions take and return nests of plain arrays.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _COMPLEX_STEP = 1e-30
 
 
 class NotAnalyticError(Exception):
-    """A complex step was asked of something that takes complex steps itself."""
+    """A complex step was tried on a function that takes complex steps itself."""
 
 
-# A derivative within the function, or a value that has to be real.
+# The function contains a derivative, or a value that must be real.
 NOT_ANALYTIC = (NotAnalyticError, np.exceptions.ComplexWarning, TypeError)
 
 
-class CarryError(Exception):
+class ChangedStateError(Exception):
     """The state of a loop changes its shape or dtype, or branches differ, which staged ones cannot."""
 
 
 class Numeric:
-    """What transforms mean. `analytic` functions are differentiated by complex steps.
+    """Reference transforms. `analytic` functions are differentiated with complex steps.
 
-    `step` is that of central differences, which are extrapolated once. `exact` tells whether they were
-    not needed so far.
+    `step` is the step of central differences, which are extrapolated once. `exact` says whether all
+    derivatives so far could do without them.
     """
 
     def __init__(self, analytic: bool = False, step: float = 4e-3) -> None:
@@ -77,7 +77,7 @@ class Numeric:
             outputs.reverse()
         return carry, mapped(lambda *ys: np.stack(ys), *outputs)
 
-    # Functions that mean the same.
+    # Transforms that do not change the results.
 
     def jit(self, f: Function, backend: str = "") -> Function:
         return f
@@ -174,14 +174,14 @@ class Numeric:
         return self.extrapolated(f, primals, tangents)[0]
 
     def extrapolated(self, f: Function, primals: Any, tangents: Any) -> tuple[Any, Any]:
-        """The same by central differences, and the value before the last improvement."""
+        """The same with central differences, and the value before the extrapolation."""
         self.exact = False
         wide, narrow = (self._central(f, primals, tangents, h) for h in (self.step, self.step / 2))
         # D(h) = f' + a h^2 + b h^4 + ...: this leaves b h^4 / 4.
         return mapped(lambda a, b: (4 * b - a) / 3, wide, narrow), narrow
 
     def complex_step(self, f: Function, primals: Any, tangents: Any) -> Any:
-        """The same by a complex step, which is exact to rounding: Im f(x + i h t) / h."""
+        """The same with a complex step, which is exact up to rounding: Im f(x + i h t) / h."""
         moved = mapped(lambda x, t: x + 1j * _COMPLEX_STEP * t, primals, tangents)
         with warnings.catch_warnings():
             warnings.simplefilter("error", np.exceptions.ComplexWarning)
@@ -196,7 +196,7 @@ class Numeric:
 
 
 class WithoutRules:
-    """A function with custom rules, which say nothing else than its derivatives do."""
+    """A function that ignores its custom rules, which give its ordinary derivatives."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -212,7 +212,7 @@ class WithoutRules:
 
 
 def axes_of(axes: Any, nest: Any) -> list[Any]:
-    """An axis for each leaf: `axes` is one for all, or a nest of them."""
+    """An axis for each leaf: `axes` is either one for all leaves, or a nest of axes."""
     if axes is None or isinstance(axes, int):
         return [axes] * len(leaves(nest))
     return leaves(axes)
@@ -233,15 +233,15 @@ def _difference(a: Any, b: Any) -> Any:
 def _same_kind(before: Any, after: Any) -> Any:
     for one, other in zip(leaves(before), leaves(after), strict=True):
         one, other = np.asarray(one), np.asarray(other)
-        # Complex steps go through code that was made for real numbers.
+        # Complex steps run through code written for real numbers.
         complexes = np.iscomplexobj(one) or np.iscomplexobj(other)
         if one.shape != other.shape or (one.dtype != other.dtype and not complexes):
-            raise CarryError
+            raise ChangedStateError
     return after
 
 
 def _unit_tangents(inputs: Any) -> list[Any]:
-    """Every direction along one entry of one leaf."""
+    """All unit directions, each along one entry of one leaf."""
     values = leaves(inputs)
     units = []
     for place, leaf in enumerate(values):
@@ -257,7 +257,7 @@ def _transposed(columns: list[list[Any]], out: Any) -> list[list[Any]]:
 
 
 def _matrix(leaf: Any, inputs: Any, column: list[Any]) -> Any:
-    """The derivatives of a leaf by every input, from those along every entry."""
+    """The derivatives of a leaf with respect to every input, from those along every entry."""
     rest = iter(column)
 
     def block(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The same programs and stacks in JAX and in torch, where they are installed and can express them.
+"""The same programs and stacks in JAX and PyTorch, if they are installed and can express them.
 
-A peer is a function of a stack that gives a function of a name and its arguments. `NotExpressibleError`
-stands for whatever a library says about code that was not written for it.
+A peer takes a stack, and returns a function of a name and its arguments. `NotExpressibleError` stands for any
+error that a library raises for code that was not written for it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _answer(space: dict[str, Any], convert: Callable[[Any], Any]) -> Answer:
 
 
 def in_jax(stack: Stack) -> Answer:
-    """A stack in JAX, with numbers of double precision."""
+    """A stack in JAX, in double precision."""
     import jax
 
     def convert(leaf: Any) -> Any:
@@ -72,13 +72,13 @@ def in_jax(stack: Stack) -> Answer:
 
 
 def forget() -> None:
-    """Free what JAX has compiled, some 10 MB for a case, which it would keep."""
+    """Free the code that JAX has compiled; it would keep about 10 MB per case."""
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
 
 
 def in_torch(stack: Stack) -> Answer:
-    """A stack in torch.func, with the few functions of NumPy that mean the same there."""
+    """A stack in torch.func, with the few NumPy functions that have an equivalent there."""
     import torch
 
     def convert(leaf: Any) -> Any:
@@ -89,13 +89,13 @@ def in_torch(stack: Stack) -> Answer:
     func = torch.func
 
     def vmap(f: Any, in_axes: Any, out_axes: int) -> Any:
-        # Not by out_dims: of what is not mapped, with another axis than the first, torch has no such shape.
+        # Without out_dims: torch gives other shapes for unmapped results if the axis is not the first.
         lanes = func.vmap(f, in_axes)
         return lambda *args: mapped(lambda leaf: leaf.movedim(0, out_axes), lanes(*args))
 
     library = SimpleNamespace(
         **{name: getattr(func, name) for name in ("grad", "jvp", "vjp", "jacfwd", "jacrev")},
-        hessian=func.hessian,  # and no linearize: a vjp of one with a matmul is uninitialized memory
+        hessian=func.hessian,  # no linearize: the vjp of one with a matmul returns uninitialized memory
         value_and_grad=lambda f, argnums: (
             lambda *args: func.grad_and_value(f, argnums)(*args)[::-1]
         ),
@@ -116,7 +116,7 @@ def in_torch(stack: Stack) -> Answer:
 
 
 def _torch_numpy() -> Any:
-    """What random programs say with `np`, in torch; what is missing cannot be expressed."""
+    """The functions of `np` that random programs use, in torch; others cannot be expressed."""
     import torch
 
     def reduced(function: Any) -> Any:
@@ -175,5 +175,6 @@ def _torch_numpy() -> Any:
 PEERS: dict[str, Callable[[Stack], Answer]] = {
     name: peer
     for name, peer in {"jax": in_jax, "torch": in_torch}.items()
-    if (spec := find_spec(name)) is not None and spec.origin is not None  # not a mere folder
+    if (spec := find_spec(name)) is not None
+    and spec.origin is not None  # a package, not just a folder
 }

@@ -1,4 +1,4 @@
-"""Failures as stand-alone scripts."""
+"""Failures as standalone scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CALLS = {
 
 
 def script(failure: Failure, library: Any, origin: str = "") -> str:
-    """A failure as a program of its own, which needs only NumPy and functrans."""
+    """A failure as a standalone script, which needs only NumPy and functrans."""
     stack = Stack(failure.program, library)
     for layer in failure.layers:
         stack.push(layer)

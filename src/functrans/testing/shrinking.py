@@ -1,4 +1,4 @@
-"""Failures made small: fewer layers, statements and results, as long as the same thing goes wrong."""
+"""Shrinking of failures: fewer layers, statements and results, as long as the failure is of the same sort."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kinds = tuple[str, ...]
 
 
 def shrunk(failure: Failure, library: Any, tries: int = 400) -> Failure:
-    """The smallest failure of the same sort that was found in so many tries."""
+    """The smallest failure of the same sort found in a number of tries."""
     best, left = failure, tries
     improved = True
     while improved and left > 0:
@@ -37,7 +37,7 @@ def shrunk(failure: Failure, library: Any, tries: int = 400) -> Failure:
 
 
 def signature(error: DisagreementError) -> str:
-    """What sort of failure it is: another answer, or an exception of some type."""
+    """The sort of a failure: another answer, or an exception of some type."""
     return type(error.__cause__).__name__ if error.__cause__ is not None else "another answer"
 
 
@@ -56,7 +56,7 @@ def _failure(
     except DisagreementError as error:
         if signature(error) == signature(like):
             return Failure(program, tuple(stack.layers), error)
-    except Exception:  # a layer below fails, or the program is none that would be written
+    except Exception:  # a layer below fails, or the program is not a valid one
         return None
     return None
 
@@ -74,7 +74,7 @@ def _smaller(program: Program, kinds: Kinds) -> Iterator[tuple[Program, Kinds]]:
 
 
 def _without(program: Program, k: int) -> Iterator[tuple[tuple[Statement, ...], Any]]:
-    """The statements without one of them: its results are not needed, or others of the same kind serve."""
+    """The statements without one of them, if its results are not needed, or others can replace them."""
     before, gone, after = program.statements[:k], program.statements[k], program.statements[k + 1 :]
     needed = set(leaves(program.results)).union(*(s.reads for s in after)) & set(gone.defines)
     if not needed:

@@ -1,7 +1,7 @@
 """PyTorch's names over functrans: `import functrans.torch as torch`.
 
-A `Tensor` is a value and its record on a tape that is always on, so `.backward()` runs the same rules
-and the same sweep as `functrans.grad`; and functrans' transforms take tensors.
+A `Tensor` is a value together with its record on a tape that is always on. So `.backward()` uses the same
+rules and the same sweep as `functrans.grad`, and functrans' transforms accept tensors.
 
 Examples
 --------
@@ -14,15 +14,15 @@ tensor(30.)
 """
 
 import sys as _sys
+import typing as _typing
 import warnings as _warnings
 from math import e as e
 from math import inf as inf
 from math import nan as nan
 from math import pi as pi
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-# NumPy's functions on the faces of tensors are answered by the surface.
+# The surface implements NumPy's functions for the NumPy faces of tensors.
 import functrans.surface as _surface
 from functrans.torch import accelerator as accelerator
 from functrans.torch import amp as amp
@@ -34,7 +34,6 @@ from functrans.torch import cuda as cuda
 from functrans.torch import diagonals as _diagonals
 from functrans.torch import dtypes as _dtypes
 from functrans.torch import errors as errors
-from functrans.torch import extras as _extras
 from functrans.torch import fft as fft
 from functrans.torch import func as func
 from functrans.torch import in_place as _in_place
@@ -52,9 +51,11 @@ from functrans.torch import reducing as _reducing
 from functrans.torch import selecting as _selecting
 from functrans.torch import serialization as _serialization
 from functrans.torch import shaping as _shaping
+from functrans.torch import shorthands as _extras
 from functrans.torch import sorting as _sorting
 from functrans.torch import special as special
 from functrans.torch import statistics as _statistics
+from functrans.torch import surroundings as _surroundings
 from functrans.torch import turning as _turning
 from functrans.torch import utils as utils
 from functrans.torch import viz as viz
@@ -78,13 +79,14 @@ from functrans.torch.dtypes import promote_types as promote_types
 from functrans.torch.dtypes import set_default_dtype as set_default_dtype
 from functrans.torch.examples import document as _document
 from functrans.torch.func import vmap as vmap
+from functrans.torch.namespace import list_names as _list_names
 from functrans.torch.namespace import owners as _owners
 from functrans.torch.registry import FUNCTIONS as _FUNCTIONS
 from functrans.torch.tensor import Size as Size
 from functrans.torch.tensor import Tensor as Tensor
 from functrans.torch.tensor import device as device
 
-# The modules whose functions have put themselves into _FUNCTIONS.
+# The modules whose functions register themselves in _FUNCTIONS.
 _PARTS = (
     _surface,
     _complex_numbers,
@@ -104,6 +106,7 @@ _PARTS = (
     _shaping,
     _sorting,
     _statistics,
+    _surroundings,
     _turning,
 )
 globals().update(_FUNCTIONS)
@@ -118,10 +121,12 @@ __version__: str = _sys.modules["functrans"].__version__
 _document(_sys.modules[__name__])
 _guard(_owners())
 _FUNCTIONS.update({name: globals()[name] for name in _FUNCTIONS})
+_list_names()
 
-# PyTorch divides by zero in silence. The frames that compute are ours, so NumPy's warnings name them.
+# PyTorch divides by zero silently. NumPy's warnings name the module that computes, which is one of these.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"functrans\.torch\.")
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
+    from functrans.torch.creation import tensor as tensor  # also the name of a module
 
     def __getattr__(name: str) -> _Any: ...

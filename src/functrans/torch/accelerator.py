@@ -1,10 +1,10 @@
-"""torch.accelerator: what programs ask before they use other devices. There are none."""
+"""torch.accelerator: queries for other devices than the CPU. There are none."""
 
 from __future__ import annotations
 
 
 def is_available() -> bool:
-    """Whether there is an accelerator: never.
+    """Whether an accelerator is available: always False.
 
     Examples
     --------
@@ -16,7 +16,7 @@ def is_available() -> bool:
 
 
 def current_accelerator(check_available: bool = False) -> None:
-    """The accelerator: None.
+    """The current accelerator: always None.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def current_accelerator(check_available: bool = False) -> None:
 
 
 def device_count() -> int:
-    """The number of accelerators: none.
+    """The number of accelerators: always 0.
 
     Examples
     --------

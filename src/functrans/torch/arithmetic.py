@@ -1,6 +1,6 @@
-"""Operators of tensors, and how a primitive becomes a function of one or two of them.
+"""The operators of tensors, and how a primitive becomes a function of one or two tensors.
 
-Dtypes are promoted as PyTorch does. What follows the common case is in functions of its own.
+Dtypes are promoted as in PyTorch. Anything beyond the common case is in separate functions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, is_plain
 from functrans.core.shapes import PYTHON_SCALARS
 from functrans.core.tracer import UFUNCS
 from functrans.ops import contraction, elementwise
@@ -23,7 +23,7 @@ _FLOATS = frozenset(map(np.dtype, ("float16", "float32", "float64", "complex64",
 
 
 def unary(primitive: Any, *, integers: bool = False) -> Callable[[Any], Tensor]:
-    """A function of one tensor; integers become floats first, unless they may stay what they are."""
+    """A function of one tensor; integers become floats first, unless `integers` is set."""
     impl = primitive.impl
 
     def function(input: Any) -> Tensor:
@@ -40,7 +40,7 @@ def unary(primitive: Any, *, integers: bool = False) -> Callable[[Any], Tensor]:
         return make(out)
 
     function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = f"{primitive.name}, entry by entry."
+    function.__doc__ = f"{primitive.name}, elementwise."
     function.checks_itself = True  # type: ignore[attr-defined]
     return function
 
@@ -98,8 +98,8 @@ def binary(primitive: Any, *, floats: bool = False) -> Callable[[Any, Any], Any]
         return make(out, record)
 
     def general(input: Any, other: Any) -> Any:
-        """Operands of different dtypes, numbers on the left, and what is no tensor yet."""
-        operands = [as_operand(input), as_operand(other)]
+        """Operands of different dtypes, numbers on the left, and values that are not tensors yet."""
+        operands = [as_tensor_operand(input), as_tensor_operand(other)]
         if any(each is NotImplemented for each in operands):
             return NotImplemented
         arrays = [each.value for each in operands if isinstance(each, Tensor)]
@@ -125,7 +125,7 @@ def binary(primitive: Any, *, floats: bool = False) -> Callable[[Any, Any], Any]
 
 
 def _scalar(number: Any, wanted: np.dtype[Any]) -> Any:
-    """A number in a dtype; integers that are too large for it begin again from the other end."""
+    """A number converted to a dtype; integers that are too large for it wrap around."""
     try:
         return wanted.type(number)
     except OverflowError:
@@ -133,7 +133,7 @@ def _scalar(number: Any, wanted: np.dtype[Any]) -> Any:
 
 
 def refuse_inference(record: Any, value: Any) -> None:
-    """An inference tensor must not be kept for a backward pass."""
+    """Raise an error if an inference tensor would be saved for a backward pass."""
     saved = record[2] if record is not None else None
     if saved is value or (type(saved) is tuple and any(each is value for each in saved)):
         raise TensorError(
@@ -153,14 +153,14 @@ def shape_error(x: Any, y: Any) -> RuntimeError:
                 f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
                 f"dimension {max(np.ndim(x), np.ndim(y)) - k}"
             )
-    return TensorError(f"the shapes {np.shape(x)} and {np.shape(y)} do not fit")
+    return TensorError(f"the shapes {np.shape(x)} and {np.shape(y)} cannot be broadcast")
 
 
-def as_operand(value: Any) -> Any:
+def as_tensor_operand(value: Any) -> Any:
     """A tensor or a Python number, or NotImplemented for what is neither."""
     if isinstance(value, Tensor) or type(value) in PYTHON_SCALARS:
         return value
-    if isinstance(value, np.generic):
+    if is_plain(value, np.generic):
         return value.item()
     if isinstance(value, (np.ndarray, Tracer)):
         check_unmasked(value)
@@ -176,7 +176,7 @@ _power = binary(elementwise.power)
 
 
 def _refusing_zero(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A division that is an error for integers and zero, where NumPy gives 0 and a warning."""
+    """Wrap a division to raise an error for integers divided by zero, where NumPy only warns."""
 
     def divide(input: Any, other: Any) -> Any:
         result = function(input, other)
@@ -222,7 +222,7 @@ _product = binary(contraction.matmul)
 
 
 def matmul(input: Any, other: Any) -> Any:
-    """The product of matrices, stacks of them, or vectors.
+    """The matrix product of matrices, batches of matrices, or vectors.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Where calls of users come in: a wrong argument is an error that names the function and the argument.
+"""The entry points for users: an error about a wrong argument names the function and the argument.
 
-Functions are written for arguments that fit. The public ones are wrapped here, once, when all have been
-defined: what a parameter is annotated with is what it takes. Calls among ourselves go past the wrapper
-wherever a module imported the function itself, and operators and layers have none.
+Functions assume valid arguments. This module wraps the public ones, once all of them are defined, and the
+wrapper checks each argument against its annotation. Internal calls bypass the wrapper wherever a module has
+imported the function directly; operators and layers have no wrapper.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
-from functrans.core.errors import FunctransError, is_users
+from functrans.core.dispatch import Tracer, is_plain
+from functrans.core.errors import FunctransError, is_outside
 from functrans.torch.devices import device
 from functrans.torch.dtypes import dtype
 from functrans.torch.errors import (
@@ -32,13 +32,13 @@ from functrans.torch.tensor import Tensor
 def _is_int(value: Any) -> bool:
     if isinstance(value, Tensor):
         return value.dtype.category < 2 and value.numel() == 1
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return is_plain(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _is_number(value: Any) -> bool:
     if isinstance(value, Tensor):
         return value.numel() == 1
-    return isinstance(value, (int, float, np.number, np.bool_))
+    return is_plain(value, (int, float, np.number, np.bool_))
 
 
 def _are_ints(value: Any) -> bool:
@@ -51,7 +51,7 @@ def _instance(*classes: type) -> Callable[[Any], bool]:
 
 _numbers = (int, float, complex, np.generic)
 
-# What annotations mean: a test, and the types that need none.
+# The meaning of annotations: a test, and the types that pass without it.
 _KINDS: dict[str, tuple[Callable[[Any], bool], frozenset[type]]] = {
     "Tensor": (_instance(Tensor), frozenset([Tensor])),
     "int": (_is_int, frozenset([int])),
@@ -63,11 +63,11 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], frozenset[type]]] = {
     "dtype": (_instance(dtype), frozenset([dtype])),
     "device": (_instance(device), frozenset([device])),
     "Number": (_instance(*_numbers, Tensor), frozenset([int, float, bool, Tensor])),
-    "Array": (_instance(np.ndarray, Tracer), frozenset()),  # a face of a tensor serves as well
+    "Array": (_instance(np.ndarray, Tracer), frozenset()),  # or the NumPy face of a tensor
     "ints": (_are_ints, frozenset([int])),
 }
 
-# What parameters of these names take, where an annotation is too weak to say it.
+# The types that parameters with these names accept, where the annotation is only Any.
 _INTS = ("dim", "dims", "size", "sizes", "shape", "normalized_shape", "shifts", "n")
 _WINDOWS = ("stride", "dilation", "kernel_size", "output_padding", "source", "destination")
 _OPERANDS = (
@@ -98,14 +98,14 @@ _NAMES = {
 
 
 class _Takes:
-    """What a parameter takes."""
+    """The types that a parameter accepts."""
 
     __slots__ = ("known", "tests", "words")
 
     def __init__(self, annotation: str) -> None:
         self.words = annotation.split(" | ")
-        self.tests, known = zip(*(_KINDS[word] for word in self.words), strict=True)
-        self.known: frozenset[type] = frozenset().union(*known)  # the types that need no test
+        self.tests, known = zip(*[_KINDS[word] for word in self.words], strict=True)
+        self.known: frozenset[type] = frozenset().union(*known)  # these pass without a test
 
     def __contains__(self, value: Any) -> bool:
         return any(test(value) for test in self.tests)
@@ -116,7 +116,7 @@ class _Takes:
 
 
 def _taken(function: Callable[..., Any]) -> dict[str, _Takes | None]:
-    """What each parameter takes; None if anything, or if only the function itself can tell."""
+    """The types that each parameter accepts; None for any, or if only the function itself can tell."""
     found: dict[str, _Takes | None] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -132,11 +132,11 @@ def _taken(function: Callable[..., Any]) -> dict[str, _Takes | None]:
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
 
-def guarded(function: FunctionType, name: str, *, checks: bool = True) -> Any:
+def checked(function: FunctionType, name: str, *, checks: bool = True) -> Any:
     """A function that says what was wrong with its arguments; `checks`: also before it is called."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
-    renames = "dim" in names  # a function of `dim` also knows it by the name `axis`
+    renames = "dim" in names  # `axis` is accepted as another name for `dim`
     taken: dict[str, _Takes | None] | None = None
     kinds: tuple[_Takes | None, ...] = ()
 
@@ -165,7 +165,7 @@ def guarded(function: FunctionType, name: str, *, checks: bool = True) -> Any:
             if better is error:
                 raise
             raise better from error
-        if result is NotImplemented:  # an operator by its name: there is no other to ask
+        if result is NotImplemented:  # called as a function: there is no reflected operator to try
             raise _combination(name, args, options)
         return result
 
@@ -173,7 +173,7 @@ def guarded(function: FunctionType, name: str, *, checks: bool = True) -> Any:
 
 
 def _refusal(function: str, taken: Any, args: tuple[Any, ...], options: Any) -> TensorTypeError:
-    """The error for the first argument that is not what its parameter takes."""
+    """The error for the first argument that its parameter does not accept."""
     given = [(name, value, k) for k, (name, value) in enumerate(zip(taken, args, strict=False))]
     given += [(name, value, -1) for name, value in options.items()]
     for name, value, k in given:
@@ -183,38 +183,38 @@ def _refusal(function: str, taken: Any, args: tuple[Any, ...], options: Any) -> 
         shift = 0 if next(iter(taken)) == "self" else 1
         place = f" (position {k + shift})" if k >= 0 else ""
         hint = ""
-        if "Tensor" in kind.words and isinstance(value, (int, float, complex, list, np.generic)):
-            hint = ": pass torch.tensor(...) of it"
-        elif "Tensor" in kind.words and isinstance(value, np.ndarray):
-            hint = ": pass torch.from_numpy(...) of it"
+        if "Tensor" in kind.words and is_plain(value, (int, float, complex, list, np.generic)):
+            hint = ": convert it with torch.tensor(...)"
+        elif "Tensor" in kind.words and is_plain(value, np.ndarray):
+            hint = ": convert it with torch.from_numpy(...)"
         return TensorTypeError(
             f"{function}(): argument '{name}'{place} must be {kind}, not "
             f"{type(value).__name__}{hint}"
         )
-    raise AssertionError("called for arguments that fit")
+    raise AssertionError("called for valid arguments")
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether an error came about in our own code or NumPy's, and in no function of the user's."""
+    """Whether an error arose in functrans or NumPy, rather than in the user's code."""
     traceback = error.__traceback__.tb_next if error.__traceback__ else None
     while traceback is not None:
-        if is_users(traceback.tb_frame.f_code):
+        if is_outside(traceback.tb_frame.f_code):
             return False
         traceback = traceback.tb_next
     return True
 
 
 def explained(error: Exception, name: str, args: Any, options: Any) -> Exception:
-    """An error that came about inside, as one that says what the function was given.
+    """Replace an internal error by one that describes the arguments of the function.
 
-    Errors on purpose, and those in functions of the user's, are as good as they can be.
+    Deliberate errors, and those from the user's functions, are returned unchanged.
     """
     if isinstance(error, FunctransError) or not _is_ours(error):
         return error
     if isinstance(error, AttributeError) and error.name is None:
         return error
     if isinstance(error, TypeError) and error.__traceback__.tb_next is None:  # type: ignore[union-attr]
-        return TensorTypeError(f"{name}(){str(error).partition('()')[2]}")  # it was never called
+        return TensorTypeError(f"{name}(){str(error).partition('()')[2]}")  # the call itself failed
     if isinstance(error, (AttributeError, KeyError, AssertionError, RecursionError, NameError)):
         return _combination(name, args, options)
     if isinstance(error, TypeError) or not all(map(_is_usual, (*args, *options.values()))):
@@ -225,7 +225,7 @@ def explained(error: Exception, name: str, args: Any, options: Any) -> Exception
     return error
 
 
-# The classes that PyTorch has for what NumPy reports, if all arguments are of the right types.
+# PyTorch's error classes for NumPy's, if all arguments have valid types.
 _OURS: dict[type[Exception], type[FunctransError]] = {
     np.linalg.LinAlgError: LinAlgError,
     IndexError: TensorIndexError,
@@ -235,7 +235,7 @@ _OURS: dict[type[Exception], type[FunctransError]] = {
 
 
 def _is_usual(value: Any) -> bool:
-    """Whether a value is one that functions of tensors take at all."""
+    """Whether functions of tensors accept a value of this type at all."""
     if isinstance(value, (tuple, list)):
         return all(map(_is_usual, value))
     return value is None or isinstance(value, (Tensor, dtype, device, str, bool, *_numbers))
@@ -247,7 +247,7 @@ def _combination(name: str, args: Any, options: Any, reason: str = "") -> Tensor
     reason = f" ({reason})" if reason else ""
     return TensorTypeError(
         f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}){reason}; "
-        f"help({name}) says what it takes"
+        f"see help({name})"
     )
 
 
@@ -258,11 +258,11 @@ def _kind_of(value: Any) -> str:
     return type(value).__name__
 
 
-_UNWRAPPED = frozenset(["forward", "extra_repr"])  # called by Module.__call__, and by repr
+_UNWRAPPED = frozenset(["forward", "extra_repr"])  # called by Module.__call__ and by repr
 
 
 def guard(owners: Iterable[tuple[Any, dict[str, Any]]]) -> None:
-    """Wrap the public functions of modules and classes, and what is defined in classes of modules."""
+    """Wrap the public functions of modules and classes, and the methods of classes in modules."""
     wrappers: dict[int, Any] = {}
 
     def put(owner: Any, name: str, function: FunctionType) -> None:
@@ -271,7 +271,7 @@ def guard(owners: Iterable[tuple[Any, dict[str, Any]]]) -> None:
             if not _can_go_wrong(function, inspect.isclass(owner)):
                 return
             made = name == "__init__"
-            wrapper = guarded(function, owner.__name__ if made else name, checks=not made)
+            wrapper = checked(function, owner.__name__ if made else name, checks=not made)
             wrappers[id(function)] = wrappers[id(wrapper)] = wrapper
             if inspect.ismodule(owner):  # where pickle finds it
                 wrapper.__module__, wrapper.__qualname__ = owner.__name__, name
@@ -292,7 +292,7 @@ def guard(owners: Iterable[tuple[Any, dict[str, Any]]]) -> None:
 
 
 def _can_go_wrong(function: FunctionType, method: bool) -> bool:
-    """Whether a function takes arguments, and does not look at them itself."""
+    """Whether a function takes arguments, and does not check them itself."""
     code = inspect.unwrap(function).__code__
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
     return count > method and not hasattr(function, "checks_itself")

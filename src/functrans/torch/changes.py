@@ -1,22 +1,23 @@
-"""Versions: when memory that tensors share was changed in place.
+"""Versions: when the memory of tensors was changed in place.
 
-An in-place operation notes the time, which is a key as records have them. A record that saved a value
-before its memory was changed cannot be swept. Nothing is noted, and nothing looked up, where operations
-are recorded: a sweep looks only if something was changed after the oldest of its records.
+An in-place operation notes its time, as a key like those of records. The sweep refuses a record that saved
+a value whose memory was changed later. Recording an operation costs nothing extra, and a sweep looks up
+versions only if something was changed after the oldest of its records.
 """
 
 from __future__ import annotations
 
-import sys
 import weakref
 from bisect import bisect_left
 from typing import Any
 
 import numpy as np
 
+from functrans.core.custody import ONE_SLOT, memory_owner, references_in_slot
+from functrans.core.dispatch import is_plain
 from functrans.interpreters.tape import next_key
 
-_KEPT = 1000  # so many times are kept for each memory; of older changes only the number
+_KEPT = 1000  # how many times are kept for each array; older changes are only counted
 
 
 class _Changes:
@@ -43,16 +44,9 @@ class _Last:
 LAST = _Last()
 
 
-def owner(array: Any) -> Any:
-    """The array whose memory this one shows."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
 def note_change(array: np.ndarray[Any, Any]) -> None:
     """An array was written to."""
-    array = owner(array)
+    array = memory_owner(array)
     address = id(array)
     changes = _arrays.get(address)
     if changes is None:
@@ -64,7 +58,7 @@ def note_change(array: np.ndarray[Any, Any]) -> None:
 
 def note_writer(array: np.ndarray[Any, Any], record: Any) -> None:
     """The last change of an array was recorded."""
-    _arrays[id(owner(array))].writer = weakref.ref(record)
+    _arrays[id(memory_owner(array))].writer = weakref.ref(record)
 
 
 def writer(value: Any) -> Any:
@@ -73,24 +67,12 @@ def writer(value: Any) -> Any:
     return changes.writer() if changes is not None and changes.writer is not None else None
 
 
-def _references(tensor: Any) -> int:
-    number = tensor.value
-    return sys.getrefcount(number)
-
-
-class _Alone:
-    value = np.float64(0.5)
-
-
-_ALONE = _references(_Alone)
-
-
 def note_replaced(tensor: Any) -> None:
     """The number of a tensor without axes is about to be replaced; a record may have saved it."""
-    if _references(tensor) > _ALONE:
+    if references_in_slot(tensor, "value") > ONE_SLOT:
         if len(_numbers) > _KEPT:
             for address, changes in list(_numbers.items()):
-                if sys.getrefcount(changes.memory) == 2:  # nobody holds it any more
+                if references_in_slot(changes, "memory") <= ONE_SLOT:  # nobody holds it any more
                     del _numbers[address]
         number = tensor.value
         changes = _numbers.setdefault(id(number), _Changes(number))
@@ -107,9 +89,9 @@ def _add(changes: _Changes) -> None:
 
 
 def version(value: Any, key: int | None = None) -> int:
-    """How often the memory of a value has been written to, before the time `key` if it is given."""
-    if isinstance(value, np.ndarray):
-        changes = _arrays.get(id(owner(value)))
+    """How often the memory of a value has been written to, up to the time `key` if it is given."""
+    if is_plain(value, np.ndarray):
+        changes = _arrays.get(id(memory_owner(value)))
     else:
         changes = _numbers.get(id(value))
     if changes is None:
@@ -121,7 +103,7 @@ def version(value: Any, key: int | None = None) -> int:
 
 def changed_since(saved: Any, key: int) -> Any:
     """The first value among those saved that was written to after `key`; None if there is none."""
-    if isinstance(saved, (np.ndarray, np.generic)):
+    if is_plain(saved, (np.ndarray, np.generic)):
         return saved if version(saved) != version(saved, key) else None
     if isinstance(saved, (tuple, list)):
         for each in saved:

@@ -1,4 +1,4 @@
-"""Parts of complex numbers."""
+"""Parts and conjugates of complex tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors in other dtypes."""
+"""Conversions of tensors to other dtypes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from functrans.torch.tensor import Tensor, cast, named
 
 @export(function=False)
 def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
-    """The tensor in another dtype; the only device is the CPU.
+    """Convert the tensor to another dtype; the only device is the CPU.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
 
 @export(function=False)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of another.
+    """Convert the tensor to the dtype of another.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @export(function=False)
 def cpu(self: Tensor) -> Tensor:
-    """The tensor itself.
+    """Return the tensor itself, which is already on the CPU.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def cpu(self: Tensor) -> Tensor:
 
 @export(function=False)
 def cuda(self: Tensor, *_: Any) -> Tensor:
-    """There is no GPU: an error.
+    """Raise an error: there is no GPU.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def conversion(
     non_blocking: bool = False,
     memory_format: Any = None,
 ) -> tuple[np.dtype[Any] | None, bool]:
-    """The dtype that `to` was asked for, if any, and whether to copy."""
+    """The dtype in the arguments of `to`, if any, and whether to copy."""
     for arg in args:
         if isinstance(arg, Tensor):
             dtype = arg.dtype
@@ -95,7 +95,7 @@ def _converter(dtype: DType) -> Any:
     def convert(self: Tensor) -> Tensor:
         return to(self, dtype)
 
-    convert.__doc__ = f"The tensor as {dtype}."
+    convert.__doc__ = f"Convert the tensor to {dtype}."
     return convert
 
 

@@ -1,4 +1,4 @@
-"""Making tensors: from data, filled, in ranges, and random."""
+"""Creation of tensors: from data, filled with a number, and as ranges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, is_plain
 from functrans.torch import dtypes
 from functrans.torch.errors import TensorError, TensorTypeError, TensorValueError
 from functrans.torch.registry import export
@@ -15,24 +15,24 @@ from functrans.torch.tensor import Tensor, cast, check_device, check_unmasked, l
 
 
 def finished(value: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """A value as a tensor, which is a leaf if it is to require grad."""
+    """A value as a tensor, and as a leaf if it requires grad."""
     check_device(device)
-    result = make(value[()] if isinstance(value, np.ndarray) and not value.ndim else value)
+    result = make(value[()] if is_plain(value, np.ndarray) and not value.ndim else value)
     return result.requires_grad_() if requires_grad else result
 
 
 def chosen_dtype(dtype: Any, otherwise: Any) -> np.dtype[Any]:
-    """The NumPy dtype that was asked for, or another."""
+    """The NumPy dtype of the `dtype` argument, or a default."""
     return otherwise if dtype is None else dtypes.to_numpy(dtype)
 
 
 def _check_nested(data: Any, depth: int = 0) -> tuple[int, ...]:
-    """The shape of nested lists, which must not be ragged."""
+    """The shape of nested lists; an error if they are ragged."""
     if depth > 64:
         raise TensorValueError(f"too many dimensions {type(data).__name__!r}")
     if isinstance(data, Tensor):
         return tuple(data.shape)
-    if isinstance(data, np.ndarray):
+    if is_plain(data, np.ndarray):
         check_unmasked(data)
         return data.shape  # type: ignore[no-any-return]
     if not isinstance(data, (list, tuple)):
@@ -60,7 +60,7 @@ def _plain(data: Any) -> Any:
 
 
 def array_of(data: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
-    """Data of any kind as a new array, floats in the default dtype."""
+    """Convert data of any kind to a new array, with floats in the default dtype."""
     check_unmasked(data)
     if isinstance(data, (list, tuple, range)):
         data = list(data) if isinstance(data, range) else data
@@ -71,7 +71,7 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
         array, numbers = np.array(data.value), False
     else:
         array = np.array(data)
-        numbers = not isinstance(data, (np.ndarray, np.generic))
+        numbers = not is_plain(data, (np.ndarray, np.generic))
     if array.dtype.kind not in "biufc":
         if array.dtype.kind in "US":
             raise TensorTypeError("new(): invalid data type 'str'")
@@ -91,7 +91,7 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
 def _has_arrays(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return any(map(_has_arrays, data))
-    return isinstance(data, (np.ndarray, np.generic))
+    return is_plain(data, (np.ndarray, np.generic))
 
 
 @export(method=False)
@@ -103,7 +103,7 @@ def tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A new tensor with these numbers.
+    """Make a new tensor from data.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def tensor(
 
 @export(method=False)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """The data as a tensor, sharing memory with an array if the dtype allows.
+    """Convert data to a tensor, sharing memory with an array if the dtype allows it.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tracer):
         found: Tensor = lower(data)
         return found if dtype is None else cast(found, dtypes.to_numpy(dtype))
-    if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtypes.to_numpy(dtype)):
+    if is_plain(data, np.ndarray) and (dtype is None or data.dtype == dtypes.to_numpy(dtype)):
         return from_numpy(data)
     return finished(array_of(data, dtype))
 
@@ -158,7 +158,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     >>> t
     tensor([5., 0.], dtype=torch.float64)
     """
-    if not isinstance(ndarray, np.ndarray):
+    if not is_plain(ndarray, np.ndarray):
         raise TensorTypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     check_unmasked(ndarray)
     dtypes.of_numpy(ndarray.dtype)
@@ -214,7 +214,7 @@ def _filler(name: str, fill: Any) -> Any:
         return finished(fill(lengths(size, name), wanted), **options)
 
     function.__name__, like.__name__, new.__name__ = name, f"{name}_like", f"new_{name}"
-    function.__doc__ = f"A tensor of {name}, of the given lengths." if name != "empty" else None
+    function.__doc__ = f"A tensor of {name} with the given shape." if name != "empty" else None
     export(method=False)(function)
     export(method=False)(like)
     export(function=False)(new)
@@ -223,12 +223,12 @@ def _filler(name: str, fill: Any) -> Any:
 
 zeros = _filler("zeros", np.zeros)
 ones = _filler("ones", np.ones)
-empty = _filler("empty", np.zeros)  # zeros: what was in memory before is nobody's business
+empty = _filler("empty", np.zeros)  # zeros: never show what was in memory before
 
 
 @export(method=False)
 def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """A tensor of one number.
+    """A tensor filled with one number.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Te
 
 @export(method=False)
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """A tensor of one number with the shape of another.
+    """A tensor filled with one number, with the shape and dtype of another.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, **options: A
 
 @export(function=False)
 def new_full(self: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
-    """A tensor of one number, in the dtype of this one.
+    """A tensor filled with one number, with the dtype of this one.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def new_full(self: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor
 
 @export(function=False)
 def new_tensor(self: Tensor, data: Any, **options: Any) -> Tensor:
-    """A new tensor with these numbers, in the dtype of this one.
+    """Make a new tensor from data, with the dtype of this one.
 
     Examples
     --------
@@ -285,7 +285,7 @@ def new_tensor(self: Tensor, data: Any, **options: Any) -> Tensor:
 
 @export(method=False)
 def scalar_tensor(s: Any, **options: Any) -> Tensor:
-    """A tensor of one number without axes.
+    """A 0-d tensor: it has no dimensions and holds one number.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def scalar_tensor(s: Any, **options: Any) -> Tensor:
 
 @export(method=False)
 def arange(*bounds: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Numbers from start to end (which is left out) in steps: arange(end), arange(start, end, step).
+    """Evenly spaced numbers from start up to, but not including, end: arange(end), arange(start, end, step).
 
     Examples
     --------
@@ -324,7 +324,7 @@ def arange(*bounds: Any, dtype: Any = None, **options: Any) -> Tensor:
 
 @export(method=False)
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor:
-    """`steps` numbers from start to end, both included.
+    """`steps` evenly spaced numbers from start to end, including both.
 
     Examples
     --------
@@ -340,7 +340,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, **options: Any
 ) -> Tensor:
-    """Powers of `base` whose exponents go from start to end.
+    """Powers of `base` with evenly spaced exponents from start to end.
 
     Examples
     --------
@@ -369,7 +369,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> T
 
 @export("tril_indices", method=False)
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The places on and below a diagonal, as two rows.
+    """The indices of the entries on and below a diagonal, as two rows.
 
     Examples
     --------
@@ -383,7 +383,7 @@ def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
 
 @export("triu_indices", method=False)
 def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The places on and above a diagonal, as two rows.
+    """The indices of the entries on and above a diagonal, as two rows.
 
     Examples
     --------
@@ -397,7 +397,7 @@ def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
 
 @export("complex", method=False)
 def complex_(real: Tensor, imag: Tensor) -> Tensor:
-    """A complex tensor from its parts.
+    """A complex tensor from its real and imaginary parts.
 
     Examples
     --------
@@ -409,7 +409,7 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
 
 
 def _legacy(dtype: dtypes.dtype) -> None:
-    """The old constructors: numbers in one dtype, or lengths."""
+    """The legacy constructors, which take data or a shape."""
     name = f"{dtype.legacy}Tensor"
 
     def function(*data: Any) -> Tensor:
@@ -417,7 +417,7 @@ def _legacy(dtype: dtypes.dtype) -> None:
             return empty(*data, dtype=dtype)  # type: ignore[no-any-return]
         return tensor(data[0] if data else [], dtype=dtype)
 
-    function.__doc__ = f"""A tensor of {dtype} with these numbers, or of these lengths.
+    function.__doc__ = f"""Make a {dtype} tensor from data, or of a given shape.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""torch.cuda: what programs ask before they use a GPU. There is none."""
+"""torch.cuda: queries for GPUs. There are none."""
 
 from __future__ import annotations
 
 
 def is_available() -> bool:
-    """Whether there is a GPU: never.
+    """Whether a GPU is available: always False.
 
     Examples
     --------
@@ -16,7 +16,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """The number of GPUs: none.
+    """The number of GPUs: always 0.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def device_count() -> int:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the GPU, which there is not: nothing happens, as in PyTorch.
+    """Seed the current GPU; as in PyTorch, this does nothing without a GPU.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What every tensor says about itself: its size, and that it is on the CPU."""
+"""Size and device: the shape of a tensor, and its device, which is always the CPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functrans.torch.errors import DeviceError, TensorError
 
 
 class Size(tuple[int, ...]):
-    """The shape of a tensor, as PyTorch shows it.
+    """The shape of a tensor.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Size(tuple[int, ...]):
 
 
 class device:
-    """Where a tensor is: on the CPU, which is the only place there is.
+    """The device of a tensor: always the CPU.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class device:
 
 
 def check_device(given: Any) -> None:
-    """There is no device but the CPU."""
+    """Refuse devices other than the CPU."""
     if given is None or isinstance(given, device):
         return
     name = given.partition(":")[0] if isinstance(given, str) else given

@@ -17,7 +17,7 @@ from functrans.torch.tensor import Tensor, check_dim, lower, named, wrap
 @export("tril")
 @composed("TrilBackward0")
 def tril(x: Any, diagonal: int = 0) -> Any:
-    """Zeros above a diagonal.
+    """The lower triangle of a matrix, with zeros above a diagonal.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def tril(x: Any, diagonal: int = 0) -> Any:
 @export("triu")
 @composed("TriuBackward0")
 def triu(x: Any, diagonal: int = 0) -> Any:
-    """Zeros below a diagonal.
+    """The upper triangle of a matrix, with zeros below a diagonal.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def triu(x: Any, diagonal: int = 0) -> Any:
 
 @export("diag")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or a matrix with this diagonal.
+    """The diagonal of a matrix, or a matrix with a vector as its diagonal.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T
 @export("diag_embed")
 @composed("DiagEmbedBackward0")
 def diag_embed(x: Any, offset: int = 0) -> Any:
-    """Matrices with these diagonals.
+    """Matrices with the given diagonals.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def diag_embed(x: Any, offset: int = 0) -> Any:
 @export("trace")
 @composed("TraceBackward0")
 def trace(x: Any) -> Any:
-    """The sum of the diagonal.
+    """The trace of a matrix: the sum of its diagonal.
 
     Examples
     --------
@@ -135,7 +135,7 @@ _meshgrid: Any = np.meshgrid
 
 @export(method=False)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid, one tensor for each dimension.
+    """The coordinates of a grid, one tensor for each dimension.
 
     Examples
     --------
@@ -147,13 +147,13 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     for k, part in enumerate(parts):
         if not isinstance(part, Tensor):
             raise TensorTypeError(f"expected Tensor as element {k}, but got {type(part).__name__}")
-    grids = _meshgrid(*map(lift, parts), indexing=indexing)
+    grids = _meshgrid(*[lift(part) for part in parts], indexing=indexing)
     return tuple(named(lower(each), "ExpandBackward0") for each in grids)
 
 
 @export(function=False)
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of a size along a dimension, as a new last dimension.
+    """Sliding windows along a dimension, as a new last dimension.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 @export(method=False)
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of a larger one.
+    """A block diagonal matrix of the given matrices.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""PyTorch's dtypes over NumPy's: names, categories, promotion, and the default for floats."""
+"""PyTorch's dtypes on top of NumPy's: names, categories, promotion, and the default for floats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functrans.torch.errors import TensorTypeError
 
 
 class dtype:
-    """A kind of number, such as `torch.float32`.
+    """The type of a tensor's entries, such as `torch.float32`.
 
     Examples
     --------
@@ -26,7 +26,7 @@ class dtype:
         self.legacy = legacy  # the word in error messages and in torch.FloatTensor
         self.numpy = np.dtype(name)
         self.itemsize = self.numpy.itemsize
-        # bool < integers < floats < complex numbers: promotion goes up in this order.
+        # bool < integers < floats < complex numbers: promotion goes up in this order
         self.category = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}[self.numpy.kind]
 
     @property
@@ -78,7 +78,7 @@ _COMPLEX_OF = {float16: complex64, float32: complex64, float64: complex128}
 
 
 class _Default:
-    """The dtype of floats that nothing else determines."""
+    """The default dtype for floats."""
 
     torch = float32
     numpy = float32.numpy
@@ -88,7 +88,7 @@ default = _Default()
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Say which dtype Python floats become; float32 until then.
+    """Set the default dtype of tensors made from Python floats; initially float32.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def get_default_dtype() -> dtype:
-    """The dtype that Python floats become.
+    """The default dtype of tensors made from Python floats.
 
     Examples
     --------
@@ -146,7 +146,7 @@ _PYTHON: dict[Any, Any] = {
 
 
 def complex_default() -> dtype:
-    """The complex dtype that goes with the default for floats."""
+    """The complex dtype that corresponds to the default for floats."""
     return _COMPLEX_OF[default.torch]
 
 
@@ -181,8 +181,8 @@ def of_scalar(value: Any) -> dtype:
 def joint_dtype(arrays: list[Any], numbers: list[Any]) -> np.dtype[Any]:
     """The dtype in which PyTorch computes with arrays (or NumPy scalars) and Python numbers.
 
-    Arrays with axes decide; those without only if their category is higher, and numbers only if
-    theirs is higher still.
+    Arrays with axes determine it. Arrays without axes count only if their category is higher, and numbers
+    only if theirs is higher still.
     """
     found: dtype | None = None
     ranks = (
@@ -204,7 +204,7 @@ def joint_dtype(arrays: list[Any], numbers: list[Any]) -> np.dtype[Any]:
 
 
 class finfo:
-    """Limits of a floating point dtype.
+    """The numerical limits of a floating point dtype.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class finfo:
 
 
 class iinfo:
-    """Limits of an integer dtype.
+    """The numerical limits of an integer dtype.
 
     Examples
     --------

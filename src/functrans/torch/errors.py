@@ -1,4 +1,4 @@
-"""The errors of tensors: PyTorch's kinds and words, and functrans' base class."""
+"""Errors of tensor operations: PyTorch's classes and messages, with functrans' base class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functrans.core.errors import FunctransError
 
 
 class TensorError(FunctransError, RuntimeError):
-    """What PyTorch reports as a RuntimeError: shapes, dtypes, graphs and versions that do not fit.
+    """PyTorch's RuntimeError: shapes, dtypes, graphs and versions that do not match.
 
     Examples
     --------
@@ -22,7 +22,7 @@ class TensorError(FunctransError, RuntimeError):
 
 
 class TensorTypeError(FunctransError, TypeError):
-    """An argument of a type that a function of tensors does not take.
+    """An argument of a type that a tensor function does not accept.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class TensorTypeError(FunctransError, TypeError):
 
 
 class TensorValueError(FunctransError, ValueError):
-    """An argument with a value that it must not have.
+    """An argument with an invalid value.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class TensorIndexError(FunctransError, IndexError):
 
 
 class DeviceError(FunctransError, AssertionError):
-    """A device that is not there: there is only the CPU.
+    """A device that does not exist: only the CPU does.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class OptionAssertionError(FunctransError, AssertionError):
 
 
 class GradcheckError(TensorError):
-    """A gradient that is not the one that finite differences give.
+    """A gradient that differs from finite differences.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class GradcheckError(TensorError):
 
 
 class LinAlgError(TensorError, np.linalg.LinAlgError):
-    """A matrix that cannot be worked on, such as a singular one.
+    """A matrix on which an operation fails, such as a singular one.
 
     Examples
     --------

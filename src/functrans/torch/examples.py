@@ -1,7 +1,7 @@
-"""Docstrings of functions that are made from others, and so are not written anywhere.
+"""Docstrings of generated functions.
 
-Most functions are in modules with their docstrings. Those that a loop makes from primitives, or from
-functions, get theirs here: a sentence, unless they have one, and an example.
+Most functions have their docstring where they are defined. Functions that a loop generates from primitives,
+or from other functions, get theirs here: a sentence, unless they already have one, and an example.
 """
 
 from __future__ import annotations
@@ -10,50 +10,50 @@ import inspect
 from typing import Any
 
 _SENTENCES = """
-zeros_like: Zeros in the shape and dtype of a tensor.
-ones_like: Ones in the shape and dtype of a tensor.
-empty: A tensor of the given lengths whose entries may be anything.
-empty_like: A tensor in the shape and dtype of another, whose entries may be anything.
-rand: Numbers between 0 and 1, evenly distributed.
-rand_like: `rand` in the shape and dtype of a tensor.
-randn: Numbers of the normal distribution.
-randn_like: `randn` in the shape and dtype of a tensor.
-floor: The next whole numbers below.
-ceil: The next whole numbers above.
-trunc: Whole numbers, by leaving out what is behind the decimal point.
-sign: -1, 0 or 1.
-sgn: -1, 0 or 1; for complex numbers x / |x|.
+zeros_like: A tensor of zeros with the shape and dtype of another.
+ones_like: A tensor of ones with the shape and dtype of another.
+empty: An uninitialized tensor of the given shape.
+empty_like: An uninitialized tensor with the shape and dtype of another.
+rand: Uniform random numbers between 0 and 1.
+rand_like: Uniform random numbers with the shape and dtype of a tensor.
+randn: Standard normal random numbers.
+randn_like: Standard normal random numbers with the shape and dtype of a tensor.
+floor: Round down to integers.
+ceil: Round up to integers.
+trunc: Round toward zero to integers.
+sign: The sign of each entry: -1, 0 or 1.
+sgn: The sign of each entry: -1, 0 or 1; for complex numbers x / |x|.
 isnan: Whether entries are nan.
 isinf: Whether entries are infinite.
-isfinite: Whether entries are neither infinite nor nan.
-signbit: Whether entries are negative, also -0.
+isfinite: Whether entries are finite: neither infinite nor nan.
+signbit: Whether entries are negative, including -0.
 logical_not: Whether entries are zero.
-any: Whether any entry is not zero.
-all: Whether no entry is zero.
-argmax: The place of the largest entry.
-argmin: The place of the smallest entry.
-max: The largest entry; with `dim`, also its place; with another tensor, the larger entries.
-min: The smallest entry; with `dim`, also its place; with another tensor, the smaller entries.
-amax: The largest entries along some dimensions; equal ones share the gradient.
-amin: The smallest entries along some dimensions; equal ones share the gradient.
+any: Whether any entry is nonzero.
+all: Whether all entries are nonzero.
+argmax: The index of the largest entry.
+argmin: The index of the smallest entry.
+max: The largest entry; with `dim`, also its index; with another tensor, the larger entries.
+min: The smallest entry; with `dim`, also its index; with another tensor, the smaller entries.
+amax: The maxima along some dimensions; ties share the gradient.
+amin: The minima along some dimensions; ties share the gradient.
 var: The variance along some dimensions, or of all entries.
 std: The standard deviation along some dimensions, or of all entries.
-hstack: Tensors side by side.
-vstack: Tensors one above the other.
-row_stack: Tensors one above the other.
-dstack: Tensors one behind the other.
-column_stack: Vectors as columns, and matrices side by side.
-Tensor.bernoulli_: Write ones with a probability, and zeros.
-Tensor.exponential_: Write numbers of the exponential distribution.
-Tensor.normal_: Write numbers of the normal distribution.
-Tensor.random_: Write whole numbers at random.
-Tensor.uniform_: Write numbers between two bounds, evenly distributed.
-Tensor.new_empty: A tensor of the same dtype whose entries may be anything.
-Tensor.new_ones: Ones of the same dtype.
-Tensor.new_zeros: Zeros of the same dtype.
+hstack: Stack tensors horizontally, column by column.
+vstack: Stack tensors vertically, row by row.
+row_stack: Stack tensors vertically, row by row.
+dstack: Stack tensors along the third dimension.
+column_stack: Stack tensors horizontally, with vectors as columns.
+Tensor.bernoulli_: Fill the tensor with ones, with a given probability, and zeros.
+Tensor.exponential_: Fill the tensor with samples from the exponential distribution.
+Tensor.normal_: Fill the tensor with samples from a normal distribution.
+Tensor.random_: Fill the tensor with random integers.
+Tensor.uniform_: Fill the tensor with uniform random numbers between two bounds.
+Tensor.new_empty: An uninitialized tensor of the given shape, with the dtype of this one.
+Tensor.new_ones: A tensor of ones, with the dtype of this one.
+Tensor.new_zeros: A tensor of zeros, with the dtype of this one.
 """
 
-# What is called | how | what comes out
+# name | call | result
 _EXAMPLES = """
 zeros | torch.zeros(2) | tensor([0., 0.])
 zeros_like | torch.zeros_like(torch.tensor([1.0, 2.0])) | tensor([0., 0.])
@@ -292,15 +292,15 @@ Examples
 
 
 def document(namespace: Any) -> None:
-    """Give the functions and methods of these tables their docstrings."""
+    """Set the docstrings of the functions and methods in these tables."""
     sentences = dict(line.split(": ", 1) for line in _SENTENCES.strip().split("\n"))
     for line in _EXAMPLES.strip().split("\n"):
         name, call, result = line.split(" | ")
         made = _found(namespace, name)
         sentence = sentences.get(name) or (made.__doc__ or "").strip()
-        if not sentence:  # of a method that changes the tensor
+        if not sentence:  # an in-place method
             base = name.removeprefix("Tensor.").removesuffix("_")
-            sentence = f"Write the result of `{base}` into the tensor."
+            sentence = f"The in-place version of `{base}`."
         made.__doc__ = _DOCSTRING.format(sentence=sentence, call=call, result=result)
 
 

@@ -46,7 +46,7 @@ fftn, ifftn, rfftn, irfftn = (_many(n, None) for n in ("fftn", "ifftn", "rfftn",
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The zero frequency moved to the middle.
+    """Move the zero frequency to the middle.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def fftfreq(n: int, d: float = 1.0) -> Tensor:
-    """The frequencies of `fft`.
+    """The frequencies of the entries of `fft`.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def fftfreq(n: int, d: float = 1.0) -> Tensor:
 
 
 def rfftfreq(n: int, d: float = 1.0) -> Tensor:
-    """The frequencies of `rfft`.
+    """The frequencies of the entries of `rfft`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""torch.func: functrans' transforms under PyTorch's names. They take tensors and arrays alike.
+"""torch.func: functrans' transforms under PyTorch's names. They accept tensors as well as arrays.
 
-What is PyTorch's is the convention for complex tensors, where the gradient of u(x + iy) is
-du/dx + i du/dy, and the kinds of errors. Arrays keep functrans' convention, the conjugate.
+Two things follow PyTorch: the classes of errors, and the convention for complex tensors, where the gradient
+of u(x + iy) is du/dx + i du/dy. Arrays keep functrans' convention, the conjugate.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functrans.core import errors, tree
 from functrans.torch.complex_numbers import conj
 from functrans.torch.errors import TensorError, TensorValueError
 from functrans.torch.tensor import Tensor
-from functrans.transforms import derivatives, jacobians
+from functrans.transforms import derivatives, forward_mode, jacobians
 from functrans.transforms.batching import vmap as _vmap
 
-# About the form of arguments and results: PyTorch reports all of these as a RuntimeError.
+# Errors about the form of arguments and results, which PyTorch reports as a RuntimeError.
 _FORM_ERRORS = (
     errors.ArgnumsError,
     errors.InputTypeError,
@@ -28,7 +28,7 @@ _FORM_ERRORS = (
 
 
 class _reported:
-    """Errors about the form of arguments and results as PyTorch's kind."""
+    """Raise errors about the form of arguments and results as PyTorch's class."""
 
     def __enter__(self) -> None:
         pass
@@ -43,7 +43,7 @@ def _is_tensor(leaf: Any) -> bool:
 
 
 def _turned(value: Any) -> Any:
-    """Cotangents of complex tensors as gradients, and back."""
+    """Convert cotangents of complex tensors to gradients, or gradients to cotangents."""
     return tree.map(lambda t: conj(t) if _is_complex(t) else t, value, is_leaf=_is_tensor)
 
 
@@ -56,7 +56,7 @@ def _has_tensors(*values: Any) -> bool:
 
 
 def _to_scalar(func: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
-    """The function, which must return a number if it takes tensors."""
+    """Wrap a function to check that, given tensors, it returns a scalar."""
 
     @functools.wraps(func)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -78,7 +78,7 @@ def _to_scalar(func: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The gradient of a function with one number as result.
+    """The gradient of a scalar-valued function.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def grad_and_value(
-    func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """The gradient of a function together with its value.
 
@@ -119,7 +119,7 @@ def grad_and_value(
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of a function, and its pullback, which takes gradients of results to arguments.
+    """The value of a function, and its pullback, which maps gradients of results to those of arguments.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
-    """The value of a function, and its derivative in a direction.
+    """The value of a function, and its directional derivative.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool 
     (tensor(0.), tensor(2.))
     """
     with _reported():
-        return derivatives.jvp(func, primals, tangents, has_aux)
+        return forward_mode.jvp(func, primals, tangents, has_aux)
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -162,7 +162,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tensor(6.)
     """
     with _reported():
-        out, push = derivatives.linearize(func, *primals)
+        out, push = forward_mode.linearize(func, *primals)
 
     def pushforward(*tangents: Any) -> Any:
         with _reported():
@@ -172,7 +172,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
 
 def _real(name: str, transform: Callable[..., Any]) -> Callable[..., Any]:
-    """A matrix of derivatives, which PyTorch has of real tensors only."""
+    """Wrap a transform that computes Jacobians: in PyTorch these are for real tensors only."""
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         for k, leaf in enumerate(tree.leaves(args, is_leaf=_is_tensor)):
@@ -194,7 +194,7 @@ def jacrev(
     has_aux: bool = False,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """The Jacobian of a function, by reverse mode.
+    """The Jacobian of a function, using reverse mode.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def jacfwd(
     *,
     randomness: str = "error",
 ) -> Callable[..., Any]:
-    """The Jacobian of a function, by forward mode.
+    """The Jacobian of a function, using forward mode.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def jacfwd(
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """The matrix of second derivatives, by forward over reverse mode.
+    """The Hessian matrix, using forward over reverse mode.
 
     Examples
     --------
@@ -246,10 +246,10 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function of one example, as a function of a batch.
+    """Turn a function of one example into a function of a batch of examples.
 
-    Random numbers that are drawn inside are an error, or with `randomness` the same in all lanes, or
-    different in each.
+    By default it is an error to draw random numbers inside. `randomness` allows it, with the same numbers
+    in all lanes, or different ones in each.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def vmap(
 
 
 def _with_randomness(mapped: Callable[..., Any], randomness: str) -> Callable[..., Any]:
-    """A mapped function under a policy for random numbers."""
+    """Run a mapped function under a policy for random numbers."""
     if randomness not in ("error", "different", "same"):
         raise TensorError(
             "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
@@ -305,7 +305,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call a module with other parameters and buffers than its own.
+    """Call a module with the given parameters and buffers in place of its own.
 
     Examples
     --------
@@ -324,7 +324,7 @@ def functional_call(
 
 
 class _swapped:
-    """Other tensors in the place of a module's own, for a while."""
+    """Temporarily replaces tensors of a module."""
 
     def __init__(self, module: Any, tensors: dict[str, Any], tied: bool, strict: bool) -> None:
         self.before: list[tuple[dict[str, Any], str, Any]] = []
@@ -342,7 +342,7 @@ class _swapped:
                 f"missing keys {missing}"
             )
         self.swaps = [(*homes[name], new) for name, new in tensors.items() if name in homes]
-        if tied:  # what is one tensor under several names is replaced under all of them
+        if tied:  # a tensor with several names is replaced under all of them
             replaced = {id(home[name]): new for home, name, new in self.swaps}
             self.swaps += [
                 (home, name, replaced[id(home[name])])
@@ -361,7 +361,7 @@ class _swapped:
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters and buffers of modules of one kind, stacked along a new first dimension.
+    """Stack the parameters and buffers of modules of one class along a new first dimension.
 
     Examples
     --------

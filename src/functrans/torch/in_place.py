@@ -1,4 +1,4 @@
-"""Operations that change a tensor: the memory is written to, and the tensor gets a new record."""
+"""In-place operations: they write to the memory of a tensor, and give it a new record."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, is_plain
 from functrans.torch import (
     changes,
     diagonals,
@@ -25,7 +25,7 @@ from functrans.torch.tape import MODE
 from functrans.torch.tensor import Tensor, cast, make, named
 
 
-def overwrite(self: Tensor, result: Tensor) -> Tensor:
+def write_result(self: Tensor, result: Tensor) -> Tensor:
     """Write a result into the memory of a tensor that its computation started from."""
     if result.value.shape != self.value.shape:
         shape, wide = list(self.value.shape), list(result.value.shape)
@@ -38,9 +38,9 @@ def overwrite(self: Tensor, result: Tensor) -> Tensor:
             )
         result = cast(result, self.value.dtype)
     if isinstance(result.value, Tracer) or isinstance(self.value, Tracer):
-        views.assign(self, result.lift())
+        views.assign_tensor(self, result.lift())
         return self
-    if isinstance(self.value, np.generic):
+    if is_plain(self.value, np.generic):
         changes.note_replaced(self)
     array = views.memory(self)
     if not array.flags.writeable:
@@ -59,9 +59,9 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
         views.check_in_place(self)
         source = self
         if self.record is not None and MODE.enabled and not isinstance(self.value, Tracer):
-            # Records keep what the operation started from, which is about to change.
+            # Records save the operand, which is about to change.
             source = make(np.array(self.value)[()], self.record)
-        return overwrite(self, function(source, *args, **options))
+        return write_result(self, function(source, *args, **options))
 
     method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return method
@@ -82,7 +82,7 @@ _HOME = (
     reducing,
     selecting,
     shaping,
-)  # they must be there before their names are read
+)  # imported before their functions are looked up
 for _name in _NAMES.split():
     export(f"{_name}_", function=False)(in_place(FUNCTIONS[_name]))
 for _name in ("relu", "exp", "sigmoid", "tanh", "sqrt", "clamp", "abs", "neg", "log", "sin", "cos"):
@@ -103,7 +103,7 @@ for _operator, _name in {
 
 
 def _filled(self: Tensor, value: Any) -> Tensor:
-    """A result full of one number; the gradient of what was there before is zero."""
+    """A tensor filled with one number; the gradient of the old entries is zero."""
     if isinstance(value, Tensor):
         if value.value.ndim:
             raise TensorError(
@@ -126,7 +126,7 @@ def _in_its_place(self: Tensor, new: Tensor) -> Tensor:
 
 @export(function=False)
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Write one number everywhere.
+    """Fill the tensor with one number.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 @export(function=False)
 def zero_(self: Tensor) -> Tensor:
-    """Write zeros everywhere.
+    """Fill the tensor with zeros.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def _copied(self: Tensor, src: Tensor) -> Tensor:
 
 @export(function=False)
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Write the entries of another tensor.
+    """Copy the entries of another tensor into this one.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 @export(function=False)
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write a number along the diagonal.
+    """Fill the diagonal with one number.
 
     Examples
     --------
@@ -205,7 +205,7 @@ _reshaping("t_", shaping.t)
 
 @export(function=False)
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Let this tensor use the memory of another.
+    """Make this tensor use the memory of another.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reading and writing parts of tensors: brackets, gather, scatter and their kin."""
+"""Reading and writing parts of tensors: indexing, gather, scatter and similar functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, is_plain
 from functrans.core.shapes import shape_of
 from functrans.ops import access, indexing
 from functrans.torch import dtypes, views
@@ -55,7 +55,7 @@ def _is_basic(key: Any) -> bool:
 
 
 def _name(key: Any) -> str:
-    """What PyTorch calls the last step of a basic index."""
+    """PyTorch's name for the last step of a basic index."""
     for entry in reversed(key if isinstance(key, tuple) else (key,)):
         if entry is None:
             return "UnsqueezeBackward0"
@@ -68,7 +68,7 @@ def _name(key: Any) -> str:
 
 
 def index_error(error: IndexError, ndim: int) -> IndexError:
-    """NumPy's complaint about an index in PyTorch's words."""
+    """NumPy's error about an index, in PyTorch's words."""
     text = str(error)
     if "too many indices" in text:
         return TensorIndexError(f"too many indices for tensor of dimension {ndim}")
@@ -84,15 +84,61 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
             return _basic_view(self, key)
         if self.value.ndim == 0 and not isinstance(key, (bool, np.bool_, np.ndarray, tuple)):
             raise TensorIndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python")
-        face, key = access.without_flags(_face(self), key)
+        part, key = _without_basic(self, key)
+        face = _face(part)
         template, arrays = access.index_of(face, key)
         return named(lower(indexing.index(face, *arrays, template=template)), "IndexBackward0")
     except IndexError as error:
         raise index_error(error, self.value.ndim) from None
 
 
+def _without_basic(self: Tensor, key: Any) -> tuple[Tensor, Any]:
+    """Split x[key] into a view of x, and a key of tensors and full slices for that view.
+
+    PyTorch first takes the view given by numbers, slices, None and Ellipsis. So, unlike in NumPy, a number
+    next to a tensor does not count as a tensor, and an Ellipsis that covers no dimension separates nothing.
+    """
+    if not isinstance(key, tuple) and not access.is_flag(key):
+        return self, key
+    entries = key if isinstance(key, tuple) else (key,)
+    taken = sum(
+        access.axes_taken(entry)
+        for entry in entries
+        if entry is not None and entry is not Ellipsis and not access.is_flag(entry)
+    )
+    basic: list[Any] = []
+    rest: list[Any] = []
+    for entry in entries:
+        if access.is_flag(entry):  # one index into a dimension of length 1, or no index
+            basic.append(None)
+            rest.append(np.zeros(int(bool(entry)), np.intp))
+        elif entry is None or isinstance(entry, slice):
+            basic.append(entry)
+            rest.append(slice(None))
+        elif entry is Ellipsis:
+            every = [slice(None)] * (self.value.ndim - taken)
+            basic += every
+            rest += every
+        elif _is_number(entry):
+            basic.append(int(entry))
+        else:
+            basic += [slice(None)] * access.axes_taken(entry)
+            rest.append(entry)
+    whole = all(isinstance(entry, slice) and entry == slice(None) for entry in basic)
+    return (self if whole else _basic_view(self, tuple(basic))), tuple(rest)
+
+
+def _is_number(entry: Any) -> bool:
+    """Whether an entry is an integer, including a 0-d tensor of one."""
+    if isinstance(entry, Tracer):
+        return False
+    return isinstance(entry, (int, np.integer)) or (
+        is_plain(entry, np.ndarray) and not entry.shape and entry.dtype.kind in "iu"
+    )
+
+
 def _face(self: Tensor) -> Any:
-    if isinstance(self.value, np.generic):
+    if is_plain(self.value, np.generic):
         views.memory(self)
     return self.lift()
 
@@ -114,7 +160,7 @@ def _basic_view(self: Tensor, key: Any) -> Tensor:
         return indexing.update(base, view, template=template)
 
     if isinstance(self.value, Tracer):
-        return views.link(lower(read(self.value)), self, read, write)  # type: ignore[no-any-return]
+        return views.link_tensor(lower(read(self.value)), self, read, write)  # type: ignore[no-any-return]
     array = views.memory(self)
     out = array[template]
     record = None
@@ -123,22 +169,29 @@ def _basic_view(self: Tensor, key: Any) -> Tensor:
         record = record_call(indexing.index, (array,), (self.record,), params, out)
         if record is not None:
             record.name = _name(key)
-    return views.link(make(out, record), self, read, write)  # type: ignore[no-any-return]
+    return views.link_tensor(make(out, record), self, read, write)  # type: ignore[no-any-return]
 
 
 def _setitem(self: Tensor, key: Any, value: Any) -> None:
-    self, key = access.without_flags(self, numpy_key(key))
     if self.record is not None and len(self.record) == 1 and MODE.enabled:
         raise TensorError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
+    key = numpy_key(key)
+    if not _is_basic(key):
+        try:
+            self, key = _without_basic(self, key)
+        except IndexError as error:
+            raise index_error(error, self.value.ndim) from None
     views.check_in_place(self)
     if not isinstance(value, Tensor):
         value = make(np.asarray(value, self.value.dtype)[()])
     value = cast(value, self.value.dtype)
     if isinstance(self.value, Tracer) or isinstance(value.value, Tracer):
         template, arrays = access.index_of(self.value, key)
-        views.assign(self, indexing.update(_face(self), value.lift(), *arrays, template=template))
+        views.assign_tensor(
+            self, indexing.update(_face(self), value.lift(), *arrays, template=template)
+        )
         return
     array = views.memory(self)
     record = None
@@ -163,7 +216,7 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
 
 
 def _trimmed(value: Any, array: Any, template: Any, arrays: Any) -> Any:
-    """A value without extra dimensions of length 1 in front, which NumPy ignores."""
+    """Drop extra leading dimensions of length 1, which NumPy ignores."""
     extra = np.ndim(value) - access.shape_only(array, template, arrays).ndim
     return np.reshape(value, np.shape(value)[extra:]) if extra > 0 else value
 
@@ -171,7 +224,7 @@ def _trimmed(value: Any, array: Any, template: Any, arrays: Any) -> Any:
 attach(__getitem__=_getitem, __setitem__=_setitem)
 
 
-# Along one dimension. A place is named by an index tensor there, and by its own position elsewhere.
+# Indexing along one dimension: by an index tensor in that dimension, and by position in the others.
 
 
 def _check_index(index: Tensor, name: str) -> None:
@@ -180,7 +233,7 @@ def _check_index(index: Tensor, name: str) -> None:
 
 
 def _check_range(index: Any, length: int, axis: int) -> None:
-    if isinstance(index, Tracer):  # not known, or many
+    if isinstance(index, Tracer):  # the indices may be unknown, or differ between lanes
         return
     plain = np.asarray(index)
     if plain.size and (plain.min() < 0 or plain.max() >= length):
@@ -189,7 +242,7 @@ def _check_range(index: Any, length: int, axis: int) -> None:
 
 
 def _places(index: Any, axis: int) -> tuple[Any, ...]:
-    """The integer arrays that name an entry for each entry of the index."""
+    """Integer arrays that together select one entry for each entry of the index."""
     shape = shape_of(index)
     grid = []
     for k, length in enumerate(shape):
@@ -206,7 +259,7 @@ def _template(ndim: int) -> tuple[Any, ...]:
 
 @export()
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """out[i][j] = input[index[i][j]][j] for dim 0, and likewise for the others.
+    """Gather entries along a dimension: for dim 0, out[i][j] = input[index[i][j]][j].
 
     Examples
     --------
@@ -227,7 +280,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 @export("take_along_dim")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """Entries at the indices along a dimension, with broadcasting.
+    """The entries at the indices along a dimension, with broadcasting.
 
     Examples
     --------
@@ -239,7 +292,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Tensor:
 
 
 def _source(src: Any, index: Tensor, dtype: Any) -> Any:
-    """The part of a source that an index names, or a number."""
+    """The part of a source that matches the index, or a number broadcast to its shape."""
     if not isinstance(src, Tensor):
         return np.broadcast_to(np.asarray(src, dtype), index.value.shape)
     part = tuple(slice(length) for length in index.value.shape)
@@ -256,7 +309,7 @@ def scatter(
     value: Any = None,
     reduce: Any = None,
 ) -> Tensor:
-    """The input with entries of `src` put at the indices: the reverse of `gather`.
+    """A copy of the input with entries of `src` written at the indices: the reverse of `gather`.
 
     Examples
     --------
@@ -280,7 +333,7 @@ def scatter(
 
 @export()
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
-    """The input with entries of `src` added at the indices.
+    """A copy of the input with entries of `src` added at the indices.
 
     Examples
     --------
@@ -300,7 +353,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
 
 @export()
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Slices of the input at the indices along a dimension.
+    """The slices of the input at the indices along a dimension.
 
     Examples
     --------
@@ -325,7 +378,7 @@ def _slices(ndim: int, axis: int) -> tuple[Any, ...]:
 
 @export()
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """The input with slices of `source` added at the indices.
+    """A copy of the input with slices of `source` added at the indices.
 
     Examples
     --------
@@ -341,7 +394,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @export()
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """The input with slices of `source` at the indices.
+    """A copy of the input with slices of `source` written at the indices.
 
     Examples
     --------
@@ -357,7 +410,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 @export()
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """The input with a number in the slices at the indices.
+    """A copy of the input with the slices at the indices filled with one number.
 
     Examples
     --------
@@ -374,7 +427,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 @export()
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The entries where a mask holds, in a row.
+    """The entries where a mask is True, as a vector.
 
     Examples
     --------
@@ -392,7 +445,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @export()
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """The input with entries of `source`, in their order, where a mask holds.
+    """A copy of the input with entries of `source` written, in order, where a mask is True.
 
     Examples
     --------
@@ -410,7 +463,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @export("take")
 @composed("TakeBackward0")
 def take(x: Any, index: Any) -> Any:
-    """Entries by their places in the flattened tensor.
+    """The entries at the given indices of the flattened tensor.
 
     Examples
     --------

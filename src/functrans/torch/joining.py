@@ -1,4 +1,4 @@
-"""Joining tensors, and splitting them."""
+"""Joining and splitting tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _joint(tensors: Any, name: str) -> list[Tensor]:
 
 @export("cat", "concat", "concatenate", method=False)
 def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors one after the other along a dimension.
+    """Concatenate tensors along a dimension.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
                     f"Sizes of tensors must match except in dimension {axis}. Expected size {m} but "
                     f"got size {n} for tensor number {k} in the list."
                 )
-    return wrap(structure.concatenate(*map(lift, parts), axis=axis))
+    return wrap(structure.concatenate(*[lift(part) for part in parts], axis=axis))
 
 
 @export(method=False)
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape, along a new dimension.
+    """Stack tensors of the same shape along a new dimension.
 
     Examples
     --------
@@ -102,7 +102,7 @@ _stacker("column_stack", np.column_stack)
 
 @export()
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` entries from `start` on, along a dimension.
+    """The part of a tensor that begins at `start` along a dimension and is `length` long.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @export()
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """One entry along a dimension, which goes away.
+    """The slice at one index along a dimension; the dimension is removed.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @export()
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of a size, or of the given sizes, along a dimension.
+    """Split a tensor along a dimension into pieces of one size, or of the given sizes.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 @export()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal size, but for the last.
+    """Split a tensor into at most `chunks` pieces of equal size, except for the last.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @export()
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces between the given places, or as many as given.
+    """Split a tensor at the given indices, or into a given number of pieces.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @export()
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All slices along a dimension.
+    """The slices along a dimension, as a tuple.
 
     Examples
     --------

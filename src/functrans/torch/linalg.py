@@ -1,4 +1,8 @@
-"""torch.linalg: NumPy's linear algebra under PyTorch's names."""
+"""torch.linalg: NumPy's linear algebra under PyTorch's names.
+
+Functions of Hermitian matrices read one triangle, as NumPy's do, but their gradients are PyTorch's: they are
+taken within the Hermitian matrices, and are Hermitian themselves.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.ops.factorization import taken_as_hermitian
 from functrans.torch.arithmetic import matmul as matmul
 from functrans.torch.errors import LinAlgError, TensorError
 from functrans.torch.products import cross as cross
@@ -14,7 +19,7 @@ from functrans.torch.reducing import vector_norm as _vector_norm
 from functrans.torch.registry import composed, export
 from functrans.torch.tensor import Tensor, lower, named, wrap
 
-_linalg: Any = np.linalg  # its types know no tracers
+_linalg: Any = np.linalg  # typed Any: its annotations do not allow tracers
 
 
 def _check_square(A: Tensor, name: str) -> None:
@@ -29,7 +34,7 @@ def _check_square(A: Tensor, name: str) -> None:
 
 def _run(name: str, function: Any, *args: Any, **options: Any) -> Any:
     try:
-        return lower(function(*(a.lift() if isinstance(a, Tensor) else a for a in args), **options))
+        return lower(function(*[a.lift() if isinstance(a, Tensor) else a for a in args], **options))
     except np.linalg.LinAlgError as error:
         raise LinAlgError(f"linalg.{name}: {error}") from None
 
@@ -61,7 +66,7 @@ def det(A: Tensor) -> Tensor:
 
 
 def slogdet(A: Tensor) -> Any:
-    """The sign and the logarithm of the determinant's size.
+    """The sign of the determinant, and the logarithm of its absolute value.
 
     Examples
     --------
@@ -74,14 +79,14 @@ def slogdet(A: Tensor) -> Any:
 
 
 def _parts(kind: str, fields: tuple[str, ...], A: Tensor, values: Any, node: str = "") -> Any:
-    """Several results of one matrix, by name."""
+    """Several named results of one matrix."""
     name = f"Linalg{(node or kind).capitalize()}Backward0"
     tensors = [named(lower(value), name, A) for value in values]
     return results(f"linalg_{kind}", dict(zip(fields, tensors, strict=True)))
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """The solution X of A X = B, or of X A = B.
+    """Solve A X = B, or X A = B, for X.
 
     Examples
     --------
@@ -96,7 +101,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """The triangular L with L L^H = A.
+    """The Cholesky factor: the lower triangular L with L L^H = A.
 
     Examples
     --------
@@ -105,12 +110,15 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     tensor([[2.]])
     """
     _check_square(A, "cholesky")
-    out = named(_run("cholesky", np.linalg.cholesky, A), "LinalgCholeskyExBackward0")
-    return out.mH if upper else out
+
+    def factor(a: Any) -> Any:
+        return _linalg.cholesky(taken_as_hermitian(a), upper=upper)
+
+    return named(_run("cholesky", factor, A), "LinalgCholeskyExBackward0")
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
-    """Q and R with Q R = A.
+    """The QR decomposition: Q and R with Q R = A.
 
     Examples
     --------
@@ -122,7 +130,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
 
 
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
-    """U, S and V^H with U diag(S) V^H = A.
+    """The singular value decomposition: U, S and V^H with U diag(S) V^H = A.
 
     Examples
     --------
@@ -147,7 +155,7 @@ def svdvals(A: Tensor) -> Tensor:
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues and eigenvectors of Hermitian matrices.
+    """The eigenvalues and eigenvectors of Hermitian matrices.
 
     Examples
     --------
@@ -156,11 +164,12 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     tensor([2., 3.])
     """
     _check_square(A, "eigh")
-    return _parts("eigh", ("eigenvalues", "eigenvectors"), A, _linalg.eigh(A.lift(), UPLO))
+    parts = _linalg.eigh(taken_as_hermitian(A.lift()), UPLO)
+    return _parts("eigh", ("eigenvalues", "eigenvectors"), A, parts)
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of Hermitian matrices.
+    """The eigenvalues of Hermitian matrices.
 
     Examples
     --------
@@ -169,11 +178,12 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     tensor([2., 3.])
     """
     _check_square(A, "eigvalsh")
-    return named(lower(_linalg.eigvalsh(A.lift(), UPLO)), "LinalgEighBackward0")
+    values = _linalg.eigvalsh(taken_as_hermitian(A.lift()), UPLO)
+    return named(lower(values), "LinalgEighBackward0")
 
 
 def eig(A: Tensor) -> Any:
-    """Eigenvalues and eigenvectors, always complex.
+    """The eigenvalues and eigenvectors of square matrices, always complex.
 
     Examples
     --------
@@ -187,7 +197,7 @@ def eig(A: Tensor) -> Any:
 
 
 def eigvals(A: Tensor) -> Tensor:
-    """Eigenvalues, always complex.
+    """The eigenvalues of square matrices, always complex.
 
     Examples
     --------
@@ -213,7 +223,8 @@ def pinv(A: Tensor, *, rcond: Any = None, hermitian: bool = False) -> Tensor:
     >>> torch.pinverse(torch.tensor([[2.0]]))
     tensor([[0.5000]])
     """
-    return named(wrap(np.linalg.pinv(A.lift(), rcond, hermitian)), "LinalgPinvBackward0", A)
+    matrix = taken_as_hermitian(A.lift()) if hermitian else A.lift()
+    return named(wrap(np.linalg.pinv(matrix, rcond, hermitian)), "LinalgPinvBackward0", A)
 
 
 def lstsq(A: Tensor, B: Tensor) -> Any:
@@ -238,7 +249,7 @@ def lstsq(A: Tensor, B: Tensor) -> Any:
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """A multiplied with itself n times.
+    """The n-th power of a square matrix.
 
     Examples
     --------
@@ -251,7 +262,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 
 
 def matrix_rank(A: Tensor, *, tol: Any = None) -> Tensor:
-    """The number of singular values that are not zero.
+    """The rank: the number of nonzero singular values.
 
     Examples
     --------
@@ -287,7 +298,7 @@ def multi_dot(tensors: Any) -> Tensor:
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """A norm of vectors or matrices; without `ord`, that of all entries as one vector.
+    """A norm of vectors or matrices; without `ord`, the 2-norm of all entries as one vector.
 
     Examples
     --------
@@ -326,7 +337,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Sums of products along a dimension.
+    """The dot products of vectors along a dimension.
 
     Examples
     --------
@@ -338,7 +349,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonal of matrices.
+    """The diagonals of matrices.
 
     Examples
     --------
@@ -351,13 +362,9 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 @composed("SolveTriangularBackward0")
 def _triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
-    part = np.triu(a) if upper else np.tril(a)
+    part = np.triu(a, int(unit)) if upper else np.tril(a, -int(unit))
     if unit:
-        part = (
-            part
-            - part * np.eye(part.shape[-1], dtype=part.dtype)
-            + np.eye(part.shape[-1], dtype=part.dtype)
-        )
+        part = part + np.eye(part.shape[-1], dtype=part.dtype)
     return np.linalg.solve(part, b)
 
 

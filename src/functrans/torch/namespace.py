@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
 import functrans.torch as torch
 from functrans.torch.registry import FUNCTIONS
 
-# Modules with names of their own, each with a word about it.
+# The public submodules, each with a short description.
 MODULES = {
-    "autograd": "Gradients of graphs.",
-    "autograd.forward_ad": "Dual numbers within a level.",
+    "autograd": "Automatic differentiation of recorded graphs.",
+    "autograd.forward_ad": "Forward mode with dual tensors.",
     "autograd.functional": "Derivatives of functions of tensors.",
-    "autograd.graph": "Nodes, and what graphs keep.",
-    "autograd.profiler": "Where the time goes.",
-    "func": "Transforms of functions.",
-    "nn": "Parts of models.",
-    "nn.functional": "The functions behind them.",
-    "nn.init": "First values of parameters.",
-    "nn.utils": "What is done to all parameters together.",
+    "autograd.graph": "The nodes of graphs, and hooks on saved values.",
+    "autograd.profiler": "A profiler.",
+    "func": "Function transforms.",
+    "nn": "Building blocks of models.",
+    "nn.functional": "The same layers, activations and losses as functions.",
+    "nn.init": "Initial values of parameters.",
+    "nn.utils": "Functions of all parameters of a model at once.",
     "nn.utils.rnn": "Sequences of different lengths.",
-    "optim": "How parameters are changed by their gradients.",
+    "optim": "Optimizers.",
     "optim.lr_scheduler": "Learning rates that change from step to step.",
     "amp": "Half precision.",
     "linalg": "Linear algebra.",
     "fft": "Fourier transforms.",
-    "special": "Functions of mathematics.",
+    "special": "Special functions.",
     "random": "Generators and seeds.",
-    "utils.checkpoint": "Compute again rather than keep.",
-    "utils.data": "Examples, and batches of them.",
-    "viz": "Graphs as pictures.",
-    "cuda": "What programs ask before they use a GPU.",
-    "accelerator": "What programs ask before they use other devices.",
-    "errors": "What goes wrong.",
+    "utils.checkpoint": "Recompute values in the backward pass to save memory.",
+    "utils.data": "Datasets, samplers and batches.",
+    "viz": "Pictures of graphs.",
+    "cuda": "Queries for GPUs. There are none.",
+    "accelerator": "Queries for other devices. There are none.",
+    "errors": "Error classes.",
 }
 
 
@@ -66,7 +66,7 @@ def members(cls: type) -> dict[str, Any]:
 
 
 def names_of(module: ModuleType) -> dict[str, Any]:
-    """What a module offers: a package all that it names, another module what it defines."""
+    """The public names of a module: for a package, all of them; for others, those defined there."""
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return {name: getattr(module, name) for name in sorted(listed)}
@@ -81,9 +81,29 @@ def names_of(module: ModuleType) -> dict[str, Any]:
 
 
 def modules() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The modules: name, what it is about, and its names."""
+    """The modules: the name, the description and the public names of each."""
     for name, about in MODULES.items():
         yield name, about, names_of(importlib.import_module(f"functrans.torch.{name}"))
+
+
+def list_names() -> None:
+    """Make `dir` of each module list its public names, and nothing else."""
+    public = {*MODULES, "profiler", "utils"}  # these two only re-export names
+    for path in public:
+        module = importlib.import_module(f"functrans.torch.{path}")
+        parts = {p[len(path) + 1 :] for p in public if p.startswith(f"{path}.")}
+        _let_dir_list(module, {*names_of(module), *(p for p in parts if "." not in p)})
+    hidden = {
+        name
+        for name, value in vars(torch).items()
+        if name.startswith("_") or (isinstance(value, ModuleType) and name not in public)
+    }
+    _let_dir_list(torch, vars(torch).keys() - hidden)
+
+
+def _let_dir_list(module: ModuleType, names: Iterable[str]) -> None:
+    found = sorted(names)
+    vars(module)["__dir__"] = lambda: found
 
 
 def owners() -> list[tuple[Any, dict[str, Any]]]:

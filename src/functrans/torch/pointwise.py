@@ -1,4 +1,4 @@
-"""Functions that work entry by entry, on one tensor or on several that broadcast."""
+"""Elementwise functions of one tensor, or of several that broadcast."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import is_plain
 from functrans.core.shapes import dtype_of
 from functrans.core.tracer import UFUNCS
 from functrans.ops import elementwise, gamma, normal, structure
 from functrans.torch import arithmetic, dtypes
-from functrans.torch.arithmetic import as_operand, binary, unary
+from functrans.torch.arithmetic import as_tensor_operand, binary, unary
 from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.registry import FUNCTIONS, composed, export
 from functrans.torch.tape import MODE, record2
 from functrans.torch.tensor import Tensor, apply, make, named, wrap
 
-# Primitives that are PyTorch's functions under other names.
+# PyTorch's names for primitives that compute the same function.
 
 for _names, _primitive in {
     ("sin",): elementwise.sin,
@@ -50,7 +51,7 @@ export("relu")(unary(elementwise.relu, integers=True))
 
 
 def stepwise(ufunc: Any, name: str | None = None) -> Any:
-    """A function that is constant between steps: its gradient is zero, if it has floats as results."""
+    """A piecewise constant function, whose gradient is zero if its results are floats."""
 
     def function(input: Tensor) -> Tensor:
         value = input.value
@@ -119,9 +120,9 @@ for _names, _function in _functions.items():
 
 
 def _operands(*values: Any) -> Any:
-    """Tensors where there are none yet, for functions whose first argument may be a number."""
+    """Check the operands of functions whose first argument may be a number."""
     for value in values:
-        if as_operand(value) is NotImplemented:
+        if as_tensor_operand(value) is NotImplemented:
             raise TensorTypeError(f"argument must be Tensor or Number, not {type(value).__name__}")
     return values
 
@@ -251,7 +252,7 @@ def square(input: Tensor) -> Any:
 
 @export()
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy; gradients flow through it.
+    """A copy of the tensor, through which gradients flow.
 
     Examples
     --------
@@ -260,14 +261,14 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     tensor([1., 2.])
     """
     result = apply(structure.copy, input)
-    if isinstance(result.value, np.ndarray) and not result.value.ndim:
+    if is_plain(result.value, np.ndarray) and not result.value.ndim:
         result.value = result.value[()]
     return result
 
 
 @export(function=False)
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor, copied if it does not lie in memory row by row.
+    """The tensor, copied if it is not contiguous in memory.
 
     Examples
     --------
@@ -280,7 +281,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
 
 @export("detach", method=False)
 def detach(input: Tensor) -> Tensor:
-    """The same memory without a record.
+    """A tensor with the same memory, detached from the graph.
 
     Examples
     --------
@@ -293,7 +294,7 @@ def detach(input: Tensor) -> Tensor:
 
 @export()
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """The nearest whole numbers, halves to even.
+    """Round to the nearest integers, with halves to even.
 
     Examples
     --------
@@ -314,7 +315,7 @@ def _round(x: Any, decimals: int) -> Any:
 @export()
 @composed("FracBackward0")
 def frac(x: Any) -> Any:
-    """What is behind the decimal point.
+    """The fractional part.
 
     Examples
     --------
@@ -346,7 +347,7 @@ def _floating(x: Any) -> Any:
 @export("sigmoid", "special_expit")
 @composed("SigmoidBackward0")
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)).
+    """The sigmoid function: 1 / (1 + exp(-x)).
 
     Examples
     --------
@@ -354,14 +355,14 @@ def sigmoid(x: Any) -> Any:
     >>> torch.sigmoid(torch.tensor([0.0, 1.0]))
     tensor([0.5000, 0.7311])
     """
-    # 1 / (1 + exp(-x)), by a form whose derivative never is 0 * inf
+    # 1 / (1 + exp(-x)), in a form whose derivative is never 0 * inf
     return np.exp(-np.logaddexp(0, -_floating(x)))
 
 
 @export("logit")
 @composed("LogitBackward0")
 def logit(x: Any, eps: float | None = None) -> Any:
-    """log(x / (1 - x)).
+    """The inverse of the sigmoid: log(x / (1 - x)).
 
     Examples
     --------
@@ -390,7 +391,7 @@ def erf(x: Any) -> Any:
 @export("erfc")
 @composed("ErfcBackward0")
 def erfc(x: Any) -> Any:
-    """1 - erf(x).
+    """The complementary error function: 1 - erf(x).
 
     Examples
     --------
@@ -432,7 +433,7 @@ def lgamma(x: Any) -> Any:
 @export("digamma")
 @composed("DigammaBackward0")
 def digamma(x: Any) -> Any:
-    """The derivative of `lgamma`.
+    """The digamma function, the derivative of `lgamma`.
 
     Examples
     --------
@@ -444,7 +445,7 @@ def digamma(x: Any) -> Any:
 
 
 def scipy_special(name: str, x: Any, otherwise: Any = None) -> Any:
-    """A function of scipy.special, or a slower one of ours where SciPy is not installed."""
+    """Call a function of scipy.special, or a slower fallback if SciPy is not installed."""
     x = _floating(x)
     try:
         import scipy.special
@@ -458,10 +459,10 @@ def scipy_special(name: str, x: Any, otherwise: Any = None) -> Any:
 
 
 def clamped(x: Any, low: Any, high: Any) -> Any:
-    """x between two bounds, where they are given."""
-    # The derivative is 1 on the border, where np.clip has 0.
+    """x clamped between the bounds that are given."""
+    # The derivative at a bound is 1, where that of np.clip is 0.
     dtype = dtype_of(x).type
-    # A bound that is nan makes everything nan, as in PyTorch.
+    # A nan bound makes every entry nan, as in PyTorch.
     if low is not None:
         x = np.where((x < low) | (low != low), low if hasattr(low, "dtype") else dtype(low), x)
     if high is not None:
@@ -473,7 +474,7 @@ def clamped(x: Any, low: Any, high: Any) -> Any:
 
 @export()
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight * (end - input).
+    """Linear interpolation: input + weight * (end - input).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tensors as text: PyTorch's layout of numbers, and what it adds behind them."""
+"""Tensors as text: PyTorch's layout of the numbers, and the notes that follow them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """How tensors are printed: digits, and how much of a long tensor is shown.
+    """Set how tensors are printed: the number of digits, and how much of a long tensor is shown.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def set_printoptions(
 
 
 class _Formatter:
-    """How the numbers of one tensor are written, all to the same width."""
+    """Formats the numbers of one tensor, all to the same width."""
 
     def __init__(self, values: np.ndarray[Any, Any]) -> None:
         self.floating = values.dtype.kind == "f"
@@ -107,7 +107,7 @@ class _Formatter:
 
 
 class _ComplexFormatter:
-    """Pairs of real numbers, each part to a width of its own."""
+    """Formats complex numbers, with one width for each part."""
 
     def __init__(self, values: np.ndarray[Any, Any]) -> None:
         self.real, self.imag = _Formatter(values.real), _Formatter(values.imag)
@@ -120,7 +120,7 @@ class _ComplexFormatter:
 
 
 def _summarized(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The entries that a summary shows."""
+    """The entries shown in a summary."""
     edge = OPTIONS.edgeitems
     for axis in range(values.ndim):
         if values.shape[axis] > 2 * edge:
@@ -154,7 +154,7 @@ def _body(values: np.ndarray[Any, Any], indent: int, summary: bool, formatter: A
 
 
 def _traced_text(value: Tracer) -> str:
-    """A tensor inside a transform: which transform it is, around what the tracer holds."""
+    """The text of a tensor inside a transform: the kind of transform around the text of the inner value."""
     if isinstance(value, DualTracer) and value.interpreter in forward_levels:
         parts = tensor_text(lower(value.value)), tensor_text(lower(value.tangent))
         return f"{parts[0][:-1]}, tangent={parts[1]})"
@@ -173,7 +173,7 @@ def _traced_text(value: Tracer) -> str:
 
 
 def tensor_text(tensor: Tensor) -> str:
-    """A tensor as `print` shows it."""
+    """The text that `print` shows for a tensor."""
     value = tensor.value
     if isinstance(value, Tracer):
         return _traced_text(value)

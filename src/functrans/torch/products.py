@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, beside `matmul`."""
+"""Products of matrices and vectors, other than `matmul`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @export()
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two stacks of matrices.
+    """The matrix products of two batches of matrices.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 @export("dot", "inner")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of entries.
+    """The dot product of two vectors.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 @export("vdot")
 @composed("VdotBackward0")
 def vdot(x: Any, y: Any) -> Any:
-    """The dot product with the conjugate of the first.
+    """The dot product of two vectors, with the first one conjugated.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def vdot(x: Any, y: Any) -> Any:
 
 @export("outer", "ger")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """All products of two vectors' entries.
+    """The outer product of two vectors.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def _added(name: str, product: Any, input: Tensor, a: Any, b: Any, beta: Any, al
 
 @export(method=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Sums of products, written with indices.
+    """Sums of products in Einstein's index notation.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
 
 @export("cdist", method=False)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
-    """The distances of all rows of one matrix from all rows of another.
+    """The distances between all rows of one matrix and all rows of another.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import running_interpreters
+from functrans.core.draws import note_draw, time_now
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.torch import dtypes, views
 from functrans.torch.creation import chosen_dtype, finished, lengths
@@ -22,7 +23,7 @@ __all__ = ["Generator", "manual_seed"]
 
 @export("Generator", method=False)
 class Generator:
-    """A source of random numbers with a state of its own.
+    """A random number generator with its own state.
 
     Examples
     --------
@@ -34,11 +35,10 @@ class Generator:
     """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self._seed = 67280421310721
-        self.source = np.random.default_rng(self._seed)
+        self.manual_seed(67280421310721)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begin again from a seed.
+        """Set the seed.
 
         Examples
         --------
@@ -48,10 +48,11 @@ class Generator:
         """
         self._seed = int(seed)
         self.source = np.random.default_rng(self._seed % (1 << 64))
+        self.seeded = time_now()
         return self
 
     def seed(self) -> int:
-        """Begin again from a seed that nobody knows; returns it.
+        """Set a random seed, and return it.
 
         Examples
         --------
@@ -60,10 +61,11 @@ class Generator:
         True
         """
         self.manual_seed(secrets.randbits(63))
+        self.seeded = 0  # with a number that differs each time
         return self._seed
 
     def initial_seed(self) -> int:
-        """The seed that the generator began from.
+        """The initial seed of the generator.
 
         Examples
         --------
@@ -74,7 +76,7 @@ class Generator:
         return self._seed
 
     def get_state(self) -> Any:
-        """The state, for `set_state`.
+        """The current state, for `set_state`.
 
         Examples
         --------
@@ -85,7 +87,7 @@ class Generator:
         return self.source.bit_generator.state
 
     def set_state(self, state: Any) -> None:
-        """Go on from a state.
+        """Restore a state.
 
         Examples
         --------
@@ -102,7 +104,7 @@ default_generator.seed()
 
 @export(method=False)
 def manual_seed(seed: int) -> Generator:
-    """Seed the generator that is used where none is given.
+    """Seed the default generator.
 
     Examples
     --------
@@ -123,8 +125,10 @@ export("set_rng_state", method=False)(default_generator.set_state)
 
 
 def source(generator: Generator | None) -> np.random.Generator:
-    """NumPy's generator behind a generator, or behind the default one."""
-    return (default_generator if generator is None else generator).source
+    """The NumPy generator of a generator, or of the default one, to draw from."""
+    chosen = default_generator if generator is None else generator
+    note_draw("functrans.torch's generator", chosen.seeded)
+    return chosen.source
 
 
 def _sampler(name: str, draw: Any) -> Any:
@@ -163,7 +167,7 @@ def randint(
     dtype: Any = None,
     **options: Any,
 ) -> Tensor:
-    """Random integers from low (0 if left out) to high, which is left out.
+    """Random integers from low (0 by default) up to, but not including, high.
 
     Examples
     --------
@@ -198,7 +202,7 @@ def randint_like(input: Tensor, low: int, high: Any = None, **options: Any) -> T
 
 @export(method=False)
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, **options: Any) -> Tensor:
-    """The numbers from 0 to n - 1 in random order.
+    """A random permutation of the numbers from 0 to n - 1.
 
     Examples
     --------
@@ -214,7 +218,7 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, **options: Any
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any
 ) -> Tensor:
-    """Normal random numbers of these means and standard deviations.
+    """Normal random numbers with the given means and standard deviations.
 
     Examples
     --------
@@ -240,7 +244,7 @@ def _detached(x: Any) -> Any:
 
 @export()
 def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
-    """Ones with the probabilities of the input, and zeros.
+    """Zeros and ones, where the input is the probability of a one.
 
     Examples
     --------
@@ -256,7 +260,7 @@ def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
 ) -> Tensor:
-    """Places drawn with the probabilities of each row.
+    """Indices sampled from the probabilities in each row.
 
     Examples
     --------
@@ -299,7 +303,7 @@ _filling("random_", lambda rng, shape, *bounds: rng.integers(*_bounds(*bounds), 
 
 
 def _bounds(low: int | None = None, high: int | None = None) -> tuple[int, int]:
-    """From 0 to the only bound that is given, or between two of them."""
+    """The range from 0 to the bound, if one is given, or between two bounds."""
     if high is None:
         return 0, 1 << 24 if low is None else low
     return low or 0, high
@@ -310,18 +314,18 @@ def _uniform(rng: Any, shape: Any, low: float, high: float, named: dict[str, Any
     return rng.uniform(low, high, shape)
 
 
-# Inside vmap: whether lanes draw the same numbers, different ones, or may not draw at all.
+# Inside vmap: whether all lanes draw the same numbers, different ones, or none are allowed.
 
 
-class _Lanes(threading.local):
+class _LanePolicy(threading.local):
     policy: str = "same"
 
 
-lanes = _Lanes()
+lanes = _LanePolicy()
 
 
 def sample(draw: Any, shape: tuple[int, ...], generator: Generator | None = None) -> Any:
-    """Numbers drawn by draw(rng, shape), for all lanes of a running vmap if they are to differ."""
+    """Draw numbers with draw(rng, shape), for each lane separately if a running vmap wants them to differ."""
     batches = [each for each in running_interpreters() if isinstance(each, Batch)]
     if not batches or lanes.policy == "same":
         return np.asarray(draw(source(generator), shape))
@@ -336,5 +340,5 @@ def sample(draw: Any, shape: tuple[int, ...], generator: Generator | None = None
 
 
 def keep_mask(shape: tuple[int, ...], keep: float, dtype: Any) -> Any:
-    """Ones with probability `keep`, and zeros."""
+    """A mask of ones, with probability `keep`, and zeros."""
     return sample(lambda rng, size: (rng.random(size) < keep).astype(dtype), shape)

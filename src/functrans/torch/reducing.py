@@ -1,4 +1,4 @@
-"""Reductions and running sums."""
+"""Reductions and cumulative sums."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import is_plain
 from functrans.core.shapes import dtype_of
 from functrans.ops import reduction, structure
 from functrans.torch import dtypes
@@ -16,11 +17,11 @@ from functrans.torch.registry import composed, export
 from functrans.torch.tensor import Tensor, apply, cast, check_dim, make, named, wrap
 
 _NONE = object()
-_np: Any = np  # its types know no tracers
+_np: Any = np  # typed Any: its annotations do not allow tracers
 
 
 class _Pair(tuple[Any, ...]):
-    """Several results with names, as PyTorch returns and prints them."""
+    """Several named results, as PyTorch returns and prints them."""
 
     kind: str
     fields: tuple[str, ...]
@@ -34,14 +35,14 @@ class _Pair(tuple[Any, ...]):
 
 
 def results(kind: str, fields: dict[str, Any]) -> Any:
-    """Results of a function, by position and by name."""
+    """The results of a function, accessible by position and by name."""
     names: dict[str, Any] = {n: property(itemgetter(k)) for k, n in enumerate(fields)}
     cls = type(kind, (_Pair,), {"kind": kind, "fields": tuple(fields), **names})
     return cls(fields.values())
 
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:
-    """Dimensions as a tuple of numbers that are not negative; all of them for None or ()."""
+    """Dimensions as a tuple of nonnegative numbers; None and () mean all of them."""
     if dim is None:
         return tuple(range(ndim))
     if isinstance(dim, (tuple, list)):
@@ -56,8 +57,8 @@ def axes(dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def _array(input: Tensor) -> Tensor:
-    """A tensor whose value is an array: primitives of reductions do not take scalars."""
-    if isinstance(input.value, np.generic):
+    """The tensor with an array as its value: the primitives for reductions do not accept scalars."""
+    if is_plain(input.value, np.generic):
         return make(np.asarray(input.value), input.record)
     return input
 
@@ -187,7 +188,7 @@ def _extreme(name: str, primitive: Any, search: Any, pairwise: str) -> Any:
 
 
 def along(input: Tensor, dim: int, places: Tensor) -> Tensor:
-    """The entries at these places along a dimension."""
+    """The entries at the given indices along a dimension."""
     if not input.value.ndim:
         return input.clone()  # type: ignore[no-any-return]
     axis = check_dim(dim, input.value.ndim)
@@ -212,7 +213,7 @@ _amount("amin", reduction.min)
 
 @export("aminmax")
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest and the largest entry.
+    """The minimum and the maximum.
 
     Examples
     --------
@@ -294,14 +295,14 @@ def _and_mean(
 
 
 def highest(x: Any, axis: Any) -> Any:
-    """The largest entries as constants, 0 where they are infinite: what to subtract before exp."""
+    """The largest entries, to subtract before exp: constants, and 0 where they are infinite."""
     peak = np.max(structure.stop_gradient(x), axis=axis, keepdims=True)
     return np.where(np.isfinite(peak), peak, dtype_of(peak).type(0))
 
 
 @export()
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    """log sum exp, without overflow.
+    """The logarithm of the sum of exp(x), computed without overflow.
 
     Examples
     --------
@@ -325,7 +326,7 @@ def _logsumexp(x: Any, axis: Any, keepdim: bool) -> Any:
 
 @export("softmax")
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """exp(x) / sum exp(x) along a dimension.
+    """The softmax along a dimension: exp(x) / sum exp(x).
 
     Examples
     --------
@@ -365,7 +366,7 @@ def _log_softmax(x: Any, axis: Any) -> Any:
 def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
-    """The norm of vectors along some dimensions, of order p.
+    """The p-norm of vectors along some dimensions.
 
     Examples
     --------
@@ -388,18 +389,18 @@ def norm(
 
 @composed("LinalgVectorNormBackward0")
 def vector_norm(x: Any, order: Any, axis: Any, keepdim: bool) -> Any:
-    """The norm of the face of a tensor along some axes."""
+    """The norm along some axes, computed on the NumPy face of a tensor."""
     if not len(axis):
         return np.abs(x)
     return np.linalg.vector_norm(x, axis=axis, keepdims=keepdim, ord=order)
 
 
-# Running reductions.
+# Cumulative reductions.
 
 
 @export()
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The sum of all entries up to each one.
+    """The cumulative sum.
 
     Examples
     --------
@@ -412,7 +413,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 @export()
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The product of all entries up to each one.
+    """The cumulative product.
 
     Examples
     --------
@@ -434,7 +435,7 @@ def _running(primitive: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
 
 @export()
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log of the running sum of exp.
+    """The logarithm of the cumulative sum of exp(x).
 
     Examples
     --------
@@ -452,7 +453,7 @@ def _log_cumulative(x: Any, axis: int) -> Any:
 
 @export()
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    """Differences of neighbors.
+    """Differences between neighbors.
 
     Examples
     --------
@@ -462,7 +463,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
     """
     axis = check_dim(dim, input.value.ndim)
     if input.value.ndim and n > input.value.shape[axis]:
-        n = input.value.shape[axis]  # after so many times nothing is left
+        n = input.value.shape[axis]  # the maximum number of times
     return wrap(np.diff(input.lift(), n, axis))
 
 
@@ -471,7 +472,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
 
 @export()
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """How many entries are not zero.
+    """The number of nonzero entries.
 
     Examples
     --------
@@ -485,7 +486,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 @export("nansum")
 @composed("NansumBackward0")
 def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The sum of what is not nan.
+    """The sum of the entries that are not nan.
 
     Examples
     --------
@@ -499,7 +500,7 @@ def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 @export("nanmean")
 @composed("DivBackward0")
 def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The mean of what is not nan.
+    """The mean of the entries that are not nan.
 
     Examples
     --------

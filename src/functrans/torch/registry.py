@@ -19,7 +19,7 @@ FUNCTIONS: dict[str, Any] = {}  # the functions of the torch namespace, by name
 def export(
     *names: str, method: bool = True, function: bool = True
 ) -> Callable[[_Function], _Function]:
-    """Make a function known under these names, or under its own."""
+    """Register a function under these names, or under its own."""
 
     def decorate(each: _Function) -> _Function:
         for name in names or (each.__name__,):
@@ -33,15 +33,15 @@ def export(
 
 
 def attach(**members: Any) -> None:
-    """Give `Tensor` these methods and properties."""
+    """Attach these methods and properties to `Tensor`."""
     for name, member in members.items():
         setattr(Tensor, name, member)
 
 
 def composed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function written with NumPy's names: it gets tensors by their NumPy face.
+    """Make a function of tensors from one written with NumPy, which gets their NumPy faces.
 
-    `name` is what the `grad_fn` of its result is called.
+    `name` is the name of the `grad_fn` of its results.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,7 +49,9 @@ def composed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             with np.errstate(all="ignore"):
                 result = lower(
-                    function(*map(lift, args), **{k: lift(v) for k, v in kwargs.items()})
+                    function(
+                        *[lift(arg) for arg in args], **{k: lift(v) for k, v in kwargs.items()}
+                    )
                 )
             tensors = [each for each in args if isinstance(each, Tensor)]
             if any(each.dtype.category < 2 for each in tensors):
@@ -64,7 +66,7 @@ def composed(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _narrowed(result: Any, tensors: list[Tensor]) -> Any:
-    """A result in the precision that PyTorch has for integers: NumPy's is double."""
+    """Convert a result to PyTorch's precision for integers; NumPy computes in double precision."""
     if isinstance(result, (tuple, list)):
         return type(result)(_narrowed(each, tensors) for each in result)
     if not isinstance(result, Tensor) or result.value.dtype not in (np.float64, np.complex128):
@@ -77,7 +79,7 @@ def _narrowed(result: Any, tensors: list[Tensor]) -> Any:
 
 
 def lift(value: Any) -> Any:
-    """The NumPy face of a tensor, also of those in a list or tuple."""
+    """The NumPy face of a tensor, including tensors in a list or tuple."""
     if isinstance(value, Tensor):
         return value.lift()
     if type(value) in (tuple, list):

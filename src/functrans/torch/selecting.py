@@ -1,4 +1,4 @@
-"""Entries chosen or bounded by conditions, and comparisons with a tolerance."""
+"""Selecting and clamping entries, and comparisons with a tolerance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from functrans.torch.tensor import Tensor, cast, lower, make, named
 
 @export("clamp", "clip")
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """The entries moved into the range from min to max.
+    """Clamp the entries to the range from min to max.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def _clamp(x: Any, low: Any, high: Any) -> Any:
 
 @export("clamp_min", "clip_min")
 def clamp_min(input: Tensor, min: Any) -> Tensor:
-    """The entries, but not below a bound.
+    """Clamp the entries from below.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
 
 @export("clamp_max", "clip_max")
 def clamp_max(input: Tensor, max: Any) -> Tensor:
-    """The entries, but not above a bound.
+    """Clamp the entries from above.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
 
 @export("where", method=False)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """Entries of `input` where the condition holds, and of `other` elsewhere.
+    """The entries of `input` where the condition holds, and those of `other` elsewhere.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
-    """The entries where the condition holds, and those of another tensor elsewhere.
+    """The entries of this tensor where the condition holds, and those of another elsewhere.
 
     Examples
     --------
@@ -112,7 +112,7 @@ attach(where=_where_method)
 
 @export()
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """The tensor with a number in the places where the mask holds.
+    """A copy of the tensor, filled with one number where the mask is True.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Whether entries agree up to atol + rtol * |other|.
+    """Whether entries are equal to within atol + rtol * |other|.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def isclose(
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """Whether all entries agree up to atol + rtol * |other|.
+    """Whether all entries are equal to within atol + rtol * |other|.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 @export("nan_to_num")
 @composed("NanToNumBackward0")
 def nan_to_num(x: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """Numbers in the place of nan and infinities.
+    """Replace nan and infinities with finite numbers.
 
     Examples
     --------

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import archives
+from functrans.core.dispatch import is_plain
 from functrans.torch.errors import TensorTypeError, TensorValueError
 from functrans.torch.nn.parameter import Parameter
 from functrans.torch.registry import export
@@ -17,7 +19,7 @@ _STRUCTURE = "structure"
 
 
 def _written(value: Any, arrays: dict[str, Any]) -> Any:
-    """A value as JSON, with its tensors in `arrays`."""
+    """Convert a value to JSON, and put its tensors into `arrays`."""
     if isinstance(value, (Tensor, np.ndarray)):
         name = f"tensor{len(arrays)}"
         arrays[name] = np.asarray(value.detach().value if isinstance(value, Tensor) else value)
@@ -32,7 +34,7 @@ def _written(value: Any, arrays: dict[str, Any]) -> Any:
     if isinstance(value, (list, tuple)):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return {"kind": kind, "items": [_written(each, arrays) for each in value]}
-    if isinstance(value, np.generic):
+    if is_plain(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return {"kind": "value", "value": value}
@@ -42,24 +44,29 @@ def _written(value: Any, arrays: dict[str, Any]) -> Any:
     )
 
 
-def _read(node: Any, arrays: Any) -> Any:
+def _read(node: Any, arrays: dict[str, Any]) -> Any:
     kind = node["kind"]
     if kind in ("tensor", "array", "parameter"):
-        array = arrays[node["name"]]
+        array, wanted = arrays.pop(node["name"]), node["requires_grad"]  # each for one node
         if kind == "array":
             return array
-        tensor, wanted = make(array if array.ndim else array[()]), node["requires_grad"]
+        if type(wanted) is not bool:
+            raise TypeError("requires_grad is not True or False")
+        tensor = make(array if array.ndim else array[()])
         return Parameter(tensor, wanted) if kind == "parameter" else tensor.requires_grad_(wanted)
     if kind == "dict":
-        return {_read(k, arrays): _read(v, arrays) for k, v in node["items"]}
+        return archives.mapping((_read(k, arrays), _read(v, arrays)) for k, v in node["items"])
     if kind in ("list", "tuple"):
         parts = [_read(each, arrays) for each in node["items"]]
         return tuple(parts) if kind == "tuple" else parts
-    return node["value"]
+    value = node["value"]
+    if kind != "value" or not (value is None or isinstance(value, (bool, int, float, str))):
+        raise ValueError("it contains a value that torch.save does not write")
+    return value
 
 
 def _check_file(f: Any, method: str) -> None:
-    """A number would be taken for a file that is open already, such as standard output."""
+    """Check the file argument: Python would take a number for an open file, such as standard output."""
     if not isinstance(f, (str, os.PathLike)) and not hasattr(f, method):
         raise TensorTypeError(
             f"expected 'f' to be a string, a path, or a file with a method {method!r}, not "
@@ -69,7 +76,7 @@ def _check_file(f: Any, method: str) -> None:
 
 @export(method=False)
 def save(obj: Any, f: Any) -> None:
-    """Write a state dict, or other containers of tensors, to a file as npz.
+    """Save a state dict, or another container of tensors, to an npz file.
 
     Examples
     --------
@@ -94,7 +101,10 @@ def save(obj: Any, f: Any) -> None:
 
 @export(method=False)
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True, **options: Any) -> Any:
-    """Read what `save` wrote.
+    """Load an object that `save` wrote.
+
+    The file is not trusted. No code in it is run, a damaged or malicious file raises `TensorValueError`,
+    and the time and memory that loading takes are bounded by the size of the file.
 
     Examples
     --------
@@ -107,7 +117,17 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, **optio
     [1, 2]
     """
     _check_file(f, "read")
-    with np.load(f, allow_pickle=False) as arrays:
-        if _STRUCTURE not in arrays:
-            raise TensorValueError("torch.load: this file was not written by functrans' torch.save")
-        return _read(json.loads(arrays[_STRUCTURE].tobytes().decode()), arrays)
+    try:
+        arrays = {
+            name.removesuffix(".npy"): archives.array_in(content)
+            for name, content in archives.members(f)
+        }
+        structure = archives.json_in(arrays.pop(_STRUCTURE).tobytes())
+        return _read(structure, arrays)
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except Exception as error:
+        raise TensorValueError(
+            "torch.load: this file was not written by functrans' torch.save, or is damaged: "
+            f"{archives.reason(error)}"
+        ) from error

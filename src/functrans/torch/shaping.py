@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, is_plain
 from functrans.ops import structure
 from functrans.torch import dtypes, views
 from functrans.torch.errors import TensorError
@@ -17,10 +17,10 @@ from functrans.torch.tensor import Size, Tensor, check_dim, lower, make, named, 
 
 
 def view_of(input: Tensor, primitive: Any, params: Any, back: Any, name: str) -> Tensor:
-    """A tensor that shares the memory of another, by a primitive; `back` undoes it on a face."""
+    """A view of a tensor, made by a primitive; `back` is the inverse on the NumPy face."""
     if isinstance(input.value, Tracer):
         result = lower(primitive(input.value, **params))
-        return views.link(  # type: ignore[no-any-return]
+        return views.link_tensor(  # type: ignore[no-any-return]
             result, input, lambda face: primitive(face, **params), lambda base, view: back(view)
         )
     array = views.memory(input)
@@ -31,27 +31,27 @@ def view_of(input: Tensor, primitive: Any, params: Any, back: Any, name: str) ->
         if record is not None:
             record.name = name
     result = make(out, record)
-    if out.base is None and out.size:  # a copy: the entries did not lie that way
+    if out.base is None and out.size:  # a copy, because the memory layout allows no view
         return result
-    return views.link(  # type: ignore[no-any-return]
+    return views.link_tensor(  # type: ignore[no-any-return]
         result, input, lambda face: primitive(face, **params), lambda base, view: back(view)
     )
 
 
 def linked_view(input: Tensor, memory: Any, read: Any, write: Any, name: str) -> Tensor:
-    """A view: `memory` is NumPy's, `read` makes it from a face and `write` puts it back."""
+    """A view of a tensor: `memory` makes it for an array; `read` and `write`, for the NumPy face."""
     if isinstance(input.value, Tracer):
-        return views.link(lower(read(input.value)), input, read, write)  # type: ignore[no-any-return]
+        return views.link_tensor(lower(read(input.value)), input, read, write)  # type: ignore[no-any-return]
     array = views.memory(input)
     record = None
     if input.record is not None and MODE.enabled:
         _, record = lowered(read(input.lift()))
     shown = named(make(memory(array), record), name, input)
-    return views.link(shown, input, read, write)  # type: ignore[no-any-return]
+    return views.link_tensor(shown, input, read, write)  # type: ignore[no-any-return]
 
 
 def _shape(input: Tensor, size: tuple[Any, ...]) -> tuple[int, ...]:
-    """A new shape for the same entries, in which -1 stands for what is left."""
+    """A new shape for the same entries, with -1 replaced by the inferred length."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
     wanted = [int(length) for length in size]
@@ -82,7 +82,7 @@ def _reshaped(input: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
 
 @export()
 def reshape(input: Tensor, *shape: Any) -> Tensor:
-    """The same entries in another shape, as a view if memory allows.
+    """The same entries in another shape, as a view if possible.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 @export(function=False)
 def view(self: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape; also `view(dtype)`.
+    """The same memory in another shape, or as another dtype.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
         return make(views.memory(self).view(shape[0].numpy))
     wanted = _shape(self, shape)
     result = _reshaped(self, wanted, "ViewBackward0")
-    plain = isinstance(self.value, np.ndarray) and self.value.size
+    plain = is_plain(self.value, np.ndarray) and self.value.size
     if plain and not np.may_share_memory(result.value, self.value):
         raise TensorError(
             "view size is not compatible with input tensor's size and stride (at least one dimension "
@@ -145,7 +145,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 @export()
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Some neighboring dimensions as one.
+    """Merge a range of dimensions into one.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @export()
 def ravel(input: Tensor) -> Tensor:
-    """The same entries in one row.
+    """The same entries as a vector.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def ravel(input: Tensor) -> Tensor:
 
 @export()
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """One dimension as several.
+    """Split one dimension into several.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @export()
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """The tensor without dimensions of length 1, or without some of them.
+    """Remove all dimensions of length 1, or some of them.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 @export()
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """The tensor with one more dimension, of length 1.
+    """Insert a dimension of length 1.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def _permuted(input: Tensor, axes: tuple[int, ...], name: str) -> Tensor:
 
 @export()
 def permute(input: Tensor, *dims: Any) -> Tensor:
-    """The dimensions in another order.
+    """Permute the dimensions.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 @export("transpose", "swapaxes", "swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged.
+    """Swap two dimensions.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @export()
 def t(input: Tensor) -> Tensor:
-    """A matrix with rows and columns exchanged.
+    """The transpose of a matrix.
 
     Examples
     --------
@@ -303,7 +303,7 @@ def t(input: Tensor) -> Tensor:
 
 
 def _T(self: Tensor) -> Tensor:
-    """The dimensions in reverse order.
+    """The tensor with its dimensions in reverse order.
 
     Examples
     --------
@@ -315,7 +315,7 @@ def _T(self: Tensor) -> Tensor:
 
 
 def _mT(self: Tensor) -> Tensor:
-    """Matrices with rows and columns exchanged.
+    """The transposes of matrices.
 
     Examples
     --------
@@ -332,7 +332,7 @@ def _mT(self: Tensor) -> Tensor:
 
 
 def _H(self: Tensor) -> Tensor:
-    """A matrix transposed and conjugated.
+    """The conjugate transpose of a matrix.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def _H(self: Tensor) -> Tensor:
 
 
 def _mH(self: Tensor) -> Tensor:
-    """Matrices transposed and conjugated.
+    """The conjugate transposes of matrices.
 
     Examples
     --------
@@ -364,7 +364,7 @@ attach(T=property(_T), mT=property(_mT), H=property(_H), mH=property(_mH))
 
 @export("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Some dimensions moved to other places.
+    """Move some dimensions to other positions.
 
     Examples
     --------
@@ -385,7 +385,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @export(function=False)
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """Dimensions of length 1 repeated, without copying; -1 keeps a length.
+    """Repeat dimensions of length 1 without copying; -1 keeps the length of a dimension.
 
     Examples
     --------
@@ -451,7 +451,7 @@ def broadcast_to(input: Tensor, *size: Any) -> Tensor:
 
 @export(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Tensors expanded to one shape.
+    """Broadcast tensors to a common shape.
 
     Examples
     --------
@@ -465,7 +465,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 @export(method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that these broadcast to.
+    """The shape that these shapes broadcast to.
 
     Examples
     --------
@@ -478,7 +478,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 @export(function=False)
 def repeat(self: Tensor, *sizes: Any) -> Tensor:
-    """Copies of the tensor side by side along each dimension.
+    """Repeat the tensor along each dimension.
 
     Examples
     --------
@@ -502,7 +502,7 @@ def _with_axes(tensor: Tensor) -> Any:
 
 @export()
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """Copies of the tensor side by side; missing dimensions count as 1.
+    """Repeat the tensor; missing dimensions count as 1.
 
     Examples
     --------
@@ -516,7 +516,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 @export()
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Each entry repeated.
+    """Repeat each entry.
 
     Examples
     --------

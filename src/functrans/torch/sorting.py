@@ -1,4 +1,4 @@
-"""Sorting and searching: orders, quantiles, distinct entries, places."""
+"""Sorting and searching: orders, quantiles, distinct entries, indices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from functrans.torch.reducing import along, results
 from functrans.torch.registry import export
 from functrans.torch.tensor import Tensor, cast, check_dim, lower, make, named, wrap
 
-_np: Any = np  # its types know no tracers
+_np: Any = np  # typed Any: its annotations do not allow tracers
 
 
 @export()
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The places that sort a tensor along a dimension.
+    """The indices that sort a tensor along a dimension.
 
     Examples
     --------
@@ -31,14 +31,14 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     keys = input.detach().lift()
     if not descending:
         return wrap(np.argsort(keys, axis=axis, stable=True))
-    # Sorted from the end, so that equal entries keep their order.
+    # Sort the flipped entries, so that equal ones keep their order.
     backward = np.argsort(np.flip(keys, axis), axis=axis, stable=True)
     return wrap(np.flip(keys.shape[axis] - 1 - backward, axis))
 
 
 @export()
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """The sorted entries along a dimension, and their places.
+    """The sorted entries along a dimension, and their indices.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 @export()
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """The k largest (or smallest) entries along a dimension, and their places.
+    """The k largest (or smallest) entries along a dimension, and their indices.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @export()
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """The k-th smallest entry along a dimension, and its place.
+    """The k-th smallest entry along a dimension, and its index.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _one(kind: str, input: Tensor, axis: int, places: Tensor, keepdim: bool) -> 
 
 @export()
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The middle entry, the lower of two.
+    """The median; if there are two middle entries, the lower one.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def quantile(
 
 @export()
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The places of entries that are not zero, as rows, or as one tensor for each dimension.
+    """The indices of nonzero entries, as rows, or as one tensor for each dimension.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct entries in order.
+    """The distinct entries in ascending order.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def unique(
 
 @export()
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number occurs.
+    """The number of occurrences of each integer.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 def searchsorted(
     sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None
 ) -> Tensor:
-    """Where entries would have to be inserted to keep a sequence in order.
+    """The indices at which to insert values into a sorted sequence to keep it sorted.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""torch.special: functions of mathematics, most of them by SciPy's names."""
+"""torch.special: special functions, most of them under SciPy's names."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ erfcx, entr = _of_scipy("erfcx"), _of_scipy("entr")
 
 @composed("SpecialNdtrBackward0")
 def ndtr(x: Any) -> Any:
-    """The cumulative function of the normal distribution.
+    """The cumulative distribution function of the normal distribution.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def log_ndtr(x: Any) -> Any:
 
 @composed("XlogyBackward0")
 def xlogy(input: Any, other: Any) -> Any:
-    """x log y, and 0 where x is 0.
+    """x log(y), and 0 where x is 0.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def xlogy(input: Any, other: Any) -> Any:
 
 @composed("SincBackward0")
 def sinc(x: Any) -> Any:
-    """sin(pi x) / (pi x).
+    """The normalized sinc function: sin(pi x) / (pi x).
 
     Examples
     --------

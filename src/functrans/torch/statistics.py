@@ -18,7 +18,7 @@ from functrans.torch.tensor import Tensor, check_dim, make, named, wrap
 
 def _running_extreme(name: str, accumulate: Any) -> None:
     def function(input: Tensor, dim: int) -> Any:
-        """The most extreme entry so far along a dimension, and its place, the last of equal ones."""
+        """The cumulative extreme along a dimension, and its index; the last one for ties."""
         axis = check_dim(dim, input.value.ndim)
         values = np.atleast_1d(concrete(input.detach().value))
         at_record = values == accumulate(values, axis=axis)
@@ -37,7 +37,7 @@ _running_extreme("cummin", np.minimum.accumulate)
 
 @export()
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent entry along a dimension, the smallest of several, and its last place.
+    """The most frequent entry along a dimension, the smallest for ties, and the index of its last occurrence.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 @export()
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many entries fall into each of equal bins between min and max.
+    """The number of entries in each of several equal bins between min and max.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
 @export()
 def isin(elements: Any, test_elements: Any, *, invert: bool = False) -> Tensor:
-    """Whether each entry is among others.
+    """Whether each entry is in a set of values.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def isin(elements: Any, test_elements: Any, *, invert: bool = False) -> Tensor:
 
 @export("bucketize", method=False)
 def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
-    """The number of the interval between boundaries that each entry is in.
+    """The index of the interval between boundaries that contains each entry.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
 
 @export()
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The norm of the difference.
+    """The p-norm of the difference of two tensors.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 @export("cov")
 @composed("SqueezeBackward0")
 def cov(x: Any, *, correction: int = 1) -> Any:
-    """The covariances of rows.
+    """The covariance matrix of variables in rows.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def cov(x: Any, *, correction: int = 1) -> Any:
 @export("corrcoef")
 @composed("DivBackward0")
 def corrcoef(x: Any) -> Any:
-    """The correlations of rows.
+    """The correlation matrix of variables in rows.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def corrcoef(x: Any) -> Any:
 
 @export("trapezoid", "trapz", method=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """The integral along a dimension, by trapezoids.
+    """The integral along a dimension, computed with the trapezoidal rule.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
 
 @export("cartesian_prod", method=False)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of entries, one in each row.
+    """All combinations of entries, one per row.
 
     Examples
     --------
@@ -173,14 +173,14 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     """
     if len(tensors) == 1:
         return tensors[0]
-    grids = np.meshgrid(*(each.lift() for each in tensors), indexing="ij")
+    grids = np.meshgrid(*[each.lift() for each in tensors], indexing="ij")
     columns = np.stack([np.reshape(grid, (-1,)) for grid in grids], axis=1)
     return named(wrap(columns), "StackBackward0")
 
 
 @export("result_type", method=False)
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
-    """The dtype in which two operands are computed with.
+    """The dtype of the result of an operation with two operands.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 
 @export(function=False)
 def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    """Write values at indices, or add them.
+    """Write values at the given indices in place, or add them.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""The tape that is always on: grad mode, its records, and the two faces of a tracked value.
+"""The tape that is always on: grad mode, records, and the two faces of a tracked value.
 
-A `Tensor` is a value and its record, with PyTorch's methods. The same pair as a `TapeTracer` of
-`ALWAYS_ON` has NumPy's: `lift` and `lower` go between them. What NumPy's functions and the rules of
-primitives do on that face is recorded by the same primitives as everything else.
+A `Tensor` is a value and its record, with PyTorch's methods. Its NumPy face is the same pair as a
+`TapeTracer` of `ALWAYS_ON`, with NumPy's methods; `lift` and `lower` convert between the two. NumPy's
+functions, and the rules of primitives, work on the NumPy face and are recorded like everything else.
 
-Records here are lists rather than tuples, since a backward pass lets go of what they saved. They refer
-to older records only, and nothing else holds them: what no tensor refers to is freed.
+Records here are lists rather than tuples, because a backward pass frees their saved values. They refer
+only to older records, and only tensors and newer records refer to them: the others are freed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import ALWAYS_ON as LEVEL
+from functrans.core.dispatch import is_plain
 from functrans.core.evaluate import as_constant, open_array
 from functrans.core.primitive import HigherOrder, Primitive
 from functrans.core.shapes import PYTHON_SCALARS, dtype_of, shape_of
@@ -26,13 +27,12 @@ from functrans.ops.families import saver
 
 
 class Record(list[Any]):
-    """[key, pull, saved, fits, *parents], as in `functrans.interpreters.tape`, and what PyTorch shows.
+    """[key, pull, saved, fits, *parents], as in `functrans.interpreters.tape`, with attributes for PyTorch.
 
-    `name` is what `grad_fn` is called, if it is not called after the primitive, and `edges` are the
-    records that `next_functions` shows, if the operation is composed of several. `links` says which of
-    the saved values are tracked: it maps the id of a value to the number of the parent that made it,
-    or to -1 - k for result k of the operation. Rules of elementwise primitives name what they save
-    instead.
+    `name` is the name of `grad_fn`, if it is not that of the primitive, and `edges` are the records in
+    `next_functions`, if the operation is composed of several. `links` says which of the saved values are
+    tracked: it maps the id of a value to the index of the parent that computed it, or to -1 - k for
+    result k of the operation. Rules of elementwise primitives have no links: they name their saved values.
     """
 
     __slots__ = ("__dict__", "__weakref__", "primitive")
@@ -40,30 +40,30 @@ class Record(list[Any]):
     primitive: Any
     name: str | None = None
     edges: tuple[Any, ...] | None = None
-    node: Any = None  # a weak reference to the object that stands for this record as grad_fn
+    node: Any = None  # a weak reference to the node that shows this record as grad_fn
     hooks: Any = None
     packing: Any = None  # how saved values are packed: see functrans.torch.autograd.graph
-    trace: Any = None  # where the operation was recorded, while anomalies are looked for
+    trace: Any = None  # where the operation was recorded, in anomaly mode
     links: dict[int, int] | None = None
     tensor: Any = None  # a weak reference to the tensor whose record this is, if it is a leaf
     results: int = 1
 
 
 class Mode(threading.local):
-    """What holds in this thread."""
+    """The modes of the current thread."""
 
     enabled = True  # whether operations are recorded
-    silenced = 0  # if not, reverse mode is off as well for transforms up to this level
+    silenced = 0  # if they are not, reverse mode is off for transforms up to this level as well
     inference = False  # whether new tensors are inference tensors
     autocast: Any = None  # the dtype of matrix products, while autocast is on
-    observers: tuple[Callable[[Record], None], ...] = ()  # they see every new record
+    observers: tuple[Callable[[Record], None], ...] = ()  # called with every new record
 
 
 MODE = Mode()
 
 
 def new_record(primitive: Any, pull: Any, saved: Any, fits: Any, *parents: Any) -> Record:
-    """A record with a key of its own; observers see it."""
+    """A record with a new key; observers are called with it."""
     record = Record((next_key(), pull, saved, fits, *parents))
     record.primitive = primitive
     if MODE.observers:
@@ -72,7 +72,7 @@ def new_record(primitive: Any, pull: Any, saved: Any, fits: Any, *parents: Any) 
     return record
 
 
-# Elementwise primitives and matmul state what they save by name: (save, pull) for each mask.
+# Elementwise primitives and matmul name the values they save: (save, pull) for each mask.
 
 _tables: dict[Primitive, tuple[Any, ...]] = {
     matmul: (
@@ -85,7 +85,7 @@ _tables: dict[Primitive, tuple[Any, ...]] = {
 
 
 def table_of(primitive: Any) -> tuple[Any, ...]:
-    """The primitive's rules without copies of what is not tracked: versions of tensors are checked."""
+    """The primitive's rules, without copies of untracked values: the versions of tensors are checked."""
     table = _tables.get(primitive)
     if table is None:
         arity = len(primitive.rules).bit_length() - 1
@@ -98,7 +98,7 @@ def table_of(primitive: Any) -> tuple[Any, ...]:
 
 
 def record1(primitive: Any, x: Any, out: Any, parent: Any) -> Any:
-    """The record of primitive(x), or None if no derivative flows."""
+    """The record of primitive(x), or None if no gradient flows."""
     rule = table_of(primitive)[1]
     if rule is None:
         return None
@@ -108,7 +108,7 @@ def record1(primitive: Any, x: Any, out: Any, parent: Any) -> Any:
 
 
 def record2(primitive: Any, x: Any, y: Any, out: Any, x_parent: Any, y_parent: Any) -> Any:
-    """The record of primitive(x, y); a parent of None belongs to an argument that is not tracked."""
+    """The record of primitive(x, y); the parent of an argument that is not tracked is None."""
     if y_parent is None:
         mask = 1
     else:
@@ -131,7 +131,7 @@ def record2(primitive: Any, x: Any, y: Any, out: Any, x_parent: Any, y_parent: A
 def record_call(
     primitive: Any, values: tuple[Any, ...], parents: tuple[Any, ...], params: Any, out: Any
 ) -> Any:
-    """The record of primitive(*values, **params); parents of None are not tracked."""
+    """The record of primitive(*values, **params); the parents of arguments not tracked are None."""
     if primitive.vjp is None or (not primitive.outputs and dtype_of(out).kind not in "fc"):
         return None
     mask = sum(1 << k for k, parent in enumerate(parents) if parent is not None)
@@ -145,10 +145,10 @@ def record_call(
 
 
 def holds_values(saved: Any) -> bool:
-    """Whether there are arrays or NumPy scalars among what was saved."""
+    """Whether the saved values include arrays or NumPy scalars."""
     if type(saved) is tuple or type(saved) is list:
         return any(map(holds_values, saved))
-    return isinstance(saved, (np.ndarray, np.generic, Packed))
+    return is_plain(saved, (np.ndarray, np.generic, Packed))
 
 
 class Packed:
@@ -162,15 +162,15 @@ class Packed:
 
 
 def _distinct(values: Any, parents: Any) -> tuple[Any, ...]:
-    """Arguments with different records as different objects, since links go by identity.
+    """Make arguments with different records different objects, since links go by identity.
 
-    One array may be behind two tensors: x and x.detach().
+    Two tensors may share one array, such as x and x.detach().
     """
     first: dict[int, int] = {}
     result = list(values)
     for k, value in enumerate(values):
         if parents[first.setdefault(id(value), k)] is not parents[k]:
-            result[k] = value.view() if isinstance(value, np.ndarray) else np.array(value)[()]
+            result[k] = value.view() if is_plain(value, np.ndarray) else np.array(value)[()]
     return tuple(result)
 
 
@@ -195,7 +195,7 @@ def _linked(primitive: Any, pull: Any, saved: Any, values: Any, parents: Any, ou
 
 
 def results_of(values: Any, operation: Any) -> list[tuple[Any, Any]]:
-    """The results of one operation, each with a record that hands its cotangent on."""
+    """The results of one operation, each with a record that passes its cotangent on to it."""
     pairs = []
     for k, value in enumerate(values):
         record = None
@@ -208,7 +208,7 @@ def results_of(values: Any, operation: Any) -> list[tuple[Any, Any]]:
 
 
 class AlwaysOn(Tape):
-    """Records on the NumPy face, while grad mode is enabled."""
+    """Records operations on the NumPy face while grad mode is enabled."""
 
     __slots__ = ()
 
@@ -217,7 +217,7 @@ class AlwaysOn(Tape):
     def __init__(self) -> None:
         super().__init__()
         self.level = LEVEL
-        self.bottom = True  # tracked values are plain arrays: tracers of transforms hold ours
+        self.bottom = True  # values are plain arrays: tracers of transforms wrap ours
 
     def process1(self, primitive: Any, x: Any) -> Any:
         value = x.value
@@ -233,7 +233,7 @@ class AlwaysOn(Tape):
         return open_array(out) if record is None else TapeTracer(self, out, record)
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        values, parents = zip(*map(self._parts, args), strict=True)
+        values, parents = zip(*[self._parts(arg) for arg in args], strict=True)
         if not MODE.enabled:
             out = primitive.impl(*values, **params)
             return tuple(map(open_array, out)) if primitive.outputs else open_array(out)
@@ -265,12 +265,12 @@ TAPE = AlwaysOn()
 
 
 def tracer(value: Any, record: Any) -> TapeTracer:
-    """A tracked value with NumPy's face."""
+    """The NumPy face of a tracked value."""
     return TapeTracer(TAPE, value, record)
 
 
 def with_links(record: Any, saved: Any, links: dict[int, int] | None) -> Any:
-    """What a record saved, with its tracked values as tracers, so that the pullback is recorded."""
+    """The saved values of a record, the tracked ones as tracers, so that the pullback is recorded."""
     pull = record[1]
     needs = getattr(pull, "needs", None)
     if needs is None:
@@ -309,13 +309,13 @@ def _relinked(record: Any, saved: Any, links: dict[int, int]) -> Any:
 
 
 def lowered(value: Any) -> tuple[Any, Any]:
-    """What came out on NumPy's face, as a value and a record."""
+    """Convert a result on the NumPy face to a value and a record."""
     if type(value) is TapeTracer and value.interpreter is TAPE:
         return value.value, value.record
     value = as_constant(value)
     if type(value) in PYTHON_SCALARS:
         value = np.asarray(value)[()]
-    elif not MODE.enabled:  # no_grad inside a function that is differentiated: a constant to it
+    elif not MODE.enabled:  # no_grad inside a differentiated function: a constant
         while type(value) is TapeTracer and LEVEL < value.interpreter.level <= MODE.silenced:
             value = value.value
     return value, None

@@ -1,7 +1,7 @@
 """Tensor: a value, and the record of how it was made.
 
-Here is what every tensor has: its operators, its place in the graph, and its conversions. The functions
-that are also methods attach themselves, each in the module of its subject.
+This module defines what every tensor has: its place in the graph, and its conversions. The modules for the
+various kinds of functions attach operators and other methods.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functrans.core import tree
-from functrans.core.dispatch import Tracer, concrete
+from functrans.core.dispatch import Tracer, concrete, is_plain, is_traced_for_derivatives
 from functrans.core.tracer import ArrayTracer
 from functrans.interpreters.tape import Share, next_key
 from functrans.ops import structure
 from functrans.torch import changes, dtypes, views
-from functrans.torch.description import Described
-from functrans.torch.description import check_dim as check_dim
+from functrans.torch.attributes import Described
+from functrans.torch.attributes import check_dim as check_dim
 from functrans.torch.devices import Size as Size
 from functrans.torch.devices import check_device as check_device
 from functrans.torch.devices import device as device
@@ -53,15 +53,15 @@ class Tensor(Described):
     value: Any
     record: Any
 
-    origin: Any = None  # what this tensor is a view of
+    origin: Any = None  # how this tensor is a view of another, if it is one
     viewers: Any = None  # weak references to the views of this tensor
     inference = False
     retains_grad = False
-    post_hooks: Any = None  # what runs after a gradient was added to that of a leaf
+    post_hooks: Any = None  # hooks that run after a gradient has been added to that of a leaf
     _grad: Any = None
 
     if TYPE_CHECKING:
-        # Methods and operators attach themselves.
+        # Other modules attach methods and operators.
         def __getattr__(self, name: str) -> Any: ...
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
@@ -113,7 +113,7 @@ class Tensor(Described):
     # The NumPy face.
 
     def lift(self) -> Any:
-        """What NumPy's functions are called on in place of this tensor.
+        """The value that NumPy's functions use in place of this tensor.
 
         Examples
         --------
@@ -127,7 +127,7 @@ class Tensor(Described):
         if "out" in kwargs:
             return NotImplemented
         with np.errstate(all="ignore"):
-            return lower(getattr(ufunc, method)(*map(face_of, inputs), **kwargs))
+            return lower(getattr(ufunc, method)(*[face_of(each) for each in inputs], **kwargs))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         def lift_all(value: Any) -> Any:
@@ -166,14 +166,14 @@ class Tensor(Described):
         >>> torch.ones(1, requires_grad=True).requires_grad
         True
         """
-        return self.record is not None or is_differentiated(self.value)
+        return self.record is not None or is_traced_for_derivatives(self.value)
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Make this tensor a leaf that collects gradients, or stop it from doing so.
+        """Make this tensor a leaf that accumulates gradients, or stop it from doing so.
 
         Examples
         --------
@@ -212,7 +212,7 @@ class Tensor(Described):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor was not computed from others that require grad.
+        """Whether the tensor is a leaf: it was not computed from tensors that require grad.
 
         Examples
         --------
@@ -240,7 +240,7 @@ class Tensor(Described):
 
     @property
     def data(self) -> Tensor:
-        """The same memory without a record; changes to it are not noticed by autograd.
+        """A tensor with the same memory, detached from the graph; autograd does not notice changes to it.
 
         Examples
         --------
@@ -250,7 +250,7 @@ class Tensor(Described):
         """
         if isinstance(self.value, Tracer):
             return self.detach()
-        # The buffer of an array is memory with an owner, and so with versions, of its own.
+        # An array made from the buffer owns its memory, and so has separate versions.
         return make(np.asarray(memoryview(views.memory(self))))
 
     @data.setter
@@ -258,7 +258,7 @@ class Tensor(Described):
         self.value = other.value
 
     def detach(self) -> Tensor:
-        """The same memory without a record: no gradient flows through it.
+        """A tensor with the same memory, detached from the graph: no gradient flows through it.
 
         Examples
         --------
@@ -272,7 +272,7 @@ class Tensor(Described):
         return make(self.value)
 
     def detach_(self) -> Tensor:
-        """Forget how this tensor was made.
+        """Detach this tensor from the graph, in place.
 
         Examples
         --------
@@ -293,7 +293,7 @@ class Tensor(Described):
     # Conversions.
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The array behind this tensor; both share their memory.
+        """This tensor as a NumPy array; the two share memory.
 
         Examples
         --------
@@ -306,7 +306,7 @@ class Tensor(Described):
         if isinstance(self.value, Tracer):
             raise TensorError(
                 "Cannot access data pointer of Tensor (e.g. numpy()) inside of a function being "
-                "transformed: its values may be many, or not known yet."
+                "transformed: it may stand for many values, or its value may not be known yet."
             )
         if self.record is not None and MODE.enabled:
             raise TensorError(
@@ -315,7 +315,7 @@ class Tensor(Described):
         return views.memory(self)  # type: ignore[no-any-return]
 
     def item(self) -> Any:
-        """The only number of this tensor, as a Python number.
+        """The single entry of this tensor, as a Python number.
 
         Examples
         --------
@@ -329,7 +329,7 @@ class Tensor(Described):
         return value.item()
 
     def tolist(self) -> Any:
-        """The numbers as nested lists.
+        """The entries as nested lists of Python numbers.
 
         Examples
         --------
@@ -372,7 +372,7 @@ class Tensor(Described):
 
     def __format__(self, spec: str) -> str:
         if not self.value.shape and not isinstance(self.value, Tracer):
-            # Without a format, a tensor: as lessons show it. PyTorch itself shows the number.
+            # Without a format spec, show a tensor, as lessons do. PyTorch itself shows the number.
             return format(self.item(), spec) if spec else repr(self)
         return format(repr(self), spec)
 
@@ -403,7 +403,7 @@ class Tensor(Described):
         return other
 
     def __copy__(self) -> Tensor:
-        """The same memory, as a leaf of its own."""
+        """A tensor with the same memory, as a separate leaf."""
         return self.detach().requires_grad_(self.requires_grad)
 
     def __reduce__(self) -> Any:
@@ -411,7 +411,7 @@ class Tensor(Described):
 
 
 def _rebuilt(array: Any, requires_grad: bool) -> Tensor:
-    """A tensor from what it was pickled as."""
+    """Rebuild a tensor from its pickled parts."""
     return make(array).requires_grad_(requires_grad)
 
 
@@ -419,7 +419,7 @@ def _rebuilt(array: Any, requires_grad: bool) -> Tensor:
 
 
 def make(value: Any, record: Any = None) -> Tensor:
-    """A tensor of this value and record."""
+    """A tensor with this value and record."""
     tensor = _new(Tensor)
     tensor.value = value
     tensor.record = record
@@ -429,7 +429,7 @@ def make(value: Any, record: Any = None) -> Tensor:
 
 
 def lower(value: Any) -> Any:
-    """What came out on NumPy's face as a tensor; tuples and lists of them likewise."""
+    """Convert a result on the NumPy face to a tensor, including those in tuples and lists."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(lower, value)) if type(value) in (tuple, list) else value
     if value is None or isinstance(value, Tensor):
@@ -438,7 +438,7 @@ def lower(value: Any) -> Any:
 
 
 def check_unmasked(data: Any) -> None:
-    """A tensor has no mask, and must not show what is hidden by one."""
+    """Refuse a masked array: a tensor has no mask, and must not reveal the masked entries."""
     if isinstance(data, np.ma.MaskedArray):
         raise TensorTypeError(
             "a masked array cannot become a tensor, which has no mask. Pass x.filled(...) with a number "
@@ -458,14 +458,14 @@ def leaf_record(tensor: Tensor) -> Record:
 
 
 def named(tensor: Tensor, name: str, *operands: Any) -> Tensor:
-    """Say what the `grad_fn` of a result is called, and what went into it; returns the result.
+    """Set the name of the `grad_fn` of a result, and its operands; returns the result.
 
-    The operands are those of the whole operation, if it is composed of several; one that is None was
-    not given, and is counted as PyTorch does.
+    If the operation is composed of several, the operands are those of the whole. None stands for an
+    argument that was not given, which PyTorch counts as well.
     """
     record = tensor.record
     if record is not None and len(record) > 1:
-        if record[1] is Share:  # one of several results: the operation is what PyTorch shows
+        if record[1] is Share:  # one of several results: PyTorch shows their operation
             record = record[4]
         record.name = name
         if operands:
@@ -477,7 +477,7 @@ def named(tensor: Tensor, name: str, *operands: Any) -> Tensor:
 
 
 def _add_edges(operand: Any, edges: list[Any]) -> None:
-    """Add the records of the tensors here that a gradient can flow to; None if it does not."""
+    """Add the records of the floating point tensors in an operand; None for one that is not tracked."""
     if isinstance(operand, Tensor):
         if operand.value.dtype.kind in "fc":
             edges.append(operand.record)
@@ -486,17 +486,8 @@ def _add_edges(operand: Any, edges: list[Any]) -> None:
             _add_edges(each, edges)
 
 
-def is_differentiated(value: Any) -> bool:
-    """Whether a value is a tracer of a transform that differentiates, or holds one."""
-    while isinstance(value, Tracer):
-        if value.interpreter.differentiates:
-            return True
-        value = getattr(value, "value", None)
-    return False
-
-
 def cast(tensor: Tensor, wanted: np.dtype[Any]) -> Tensor:
-    """The tensor in another dtype, by the primitive."""
+    """Convert a tensor to another dtype, with the primitive."""
     if tensor.value.dtype == wanted:
         return tensor
     with np.errstate(all="ignore"):
@@ -504,7 +495,7 @@ def cast(tensor: Tensor, wanted: np.dtype[Any]) -> Tensor:
 
 
 def apply(primitive: Any, tensor: Tensor, **params: Any) -> Tensor:
-    """A primitive of one tensor."""
+    """Apply a primitive to one tensor."""
     value = tensor.value
     if isinstance(value, Tracer):
         return wrap(primitive(value, **params))
@@ -515,13 +506,13 @@ def apply(primitive: Any, tensor: Tensor, **params: Any) -> Tensor:
 
 
 def face_of(value: Any) -> Any:
-    """A tensor's face; a NumPy scalar as a Python number, which has no dtype of its own here."""
+    """The NumPy face of a tensor; a NumPy scalar becomes a Python number, which has no dtype here."""
     if isinstance(value, Tensor):
         return value.lift()
-    return value.item() if isinstance(value, np.generic) else value
+    return value.item() if is_plain(value, np.generic) else value
 
 
-# To functrans' transforms a tensor is a container of its array. So they all take tensors, and give
-# the function tensors whose values are traced.
+# To functrans' transforms, a tensor is a container of its array. So all of them accept tensors, and call
+# the function with tensors whose values are traced.
 
 tree.register_box(Tensor, Tensor.lift, lower)

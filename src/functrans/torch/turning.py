@@ -1,4 +1,4 @@
-"""Entries in another order: flipped, rolled, turned."""
+"""Reordering of entries: flips, rolls and rotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functrans.torch.tensor import Tensor, check_dim, lower, named
 
 @export("flip")
 def flip(input: Tensor, *dims: Any) -> Tensor:
-    """The entries in reverse order along some dimensions.
+    """Reverse the order of entries along some dimensions.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 @export("fliplr")
 @composed("FlipBackward0")
 def fliplr(x: Any) -> Any:
-    """Columns in reverse order.
+    """Reverse the order of columns.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def fliplr(x: Any) -> Any:
 @export("flipud")
 @composed("FlipBackward0")
 def flipud(x: Any) -> Any:
-    """Rows in reverse order.
+    """Reverse the order of rows.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def flipud(x: Any) -> Any:
 @export("roll")
 @composed("RollBackward0")
 def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
-    """Entries moved along, and back in at the other end.
+    """Shift entries along dimensions, cyclically.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
 @export("rot90")
 @composed("Rot90Backward0")
 def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
-    """A matrix turned by quarters.
+    """Rotate a matrix by multiples of 90 degrees.
 
     Examples
     --------

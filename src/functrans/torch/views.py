@@ -1,7 +1,7 @@
-"""Tensors that share memory, and in-place operations on them.
+"""Views: tensors that share memory, and in-place operations on them.
 
-The memory is one, so a change shows everywhere by itself. What has to follow is the records: after a
-view was written to, its base is the result of an operation too, and so are the base's other views.
+The memory is shared, so a change is visible everywhere. The records have to be updated: after a write to a
+view, its base is also the result of an operation, and so are the other views of the base.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import is_plain
 from functrans.torch import changes
 from functrans.torch.errors import TensorError
 from functrans.torch.tape import MODE, lowered
 
 
 class Origin:
-    """How a tensor is a view: `read` makes it from the face of its base, `write` puts it back."""
+    """How a tensor is a view: `read` makes it from the NumPy face of its base; `write` writes it back."""
 
     __slots__ = ("base", "read", "write")
 
@@ -28,14 +29,14 @@ class Origin:
         self.write = write
 
 
-def link(view: Any, base: Any, read: Callable[..., Any], write: Callable[..., Any]) -> Any:
+def link_tensor(view: Any, base: Any, read: Callable[..., Any], write: Callable[..., Any]) -> Any:
     """Note that a tensor is a view of another; returns it."""
     view.origin = Origin(base, read, write)
     viewers = base.viewers
     if viewers is None:
         base.viewers = [weakref.ref(view)]
     else:
-        if len(viewers) & (len(viewers) - 1) == 0:  # now and then, forget those that are gone
+        if len(viewers) & (len(viewers) - 1) == 0:  # from time to time, drop those that are gone
             viewers[:] = [viewer for viewer in viewers if viewer() is not None]
         viewers.append(weakref.ref(view))
     return view
@@ -44,13 +45,13 @@ def link(view: Any, base: Any, read: Callable[..., Any], write: Callable[..., An
 def memory(tensor: Any) -> Any:
     """The array of a tensor; a number becomes an array that can be shared and written to."""
     value = tensor.value
-    if isinstance(value, np.generic):
+    if is_plain(value, np.generic):
         value = tensor.value = np.array(value)
     return value
 
 
 def check_in_place(tensor: Any) -> None:
-    """Whether a tensor may be written to now."""
+    """Raise an error if a tensor must not be written to now."""
     if tensor.inference and not MODE.inference:
         raise TensorError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a "
@@ -72,7 +73,7 @@ def check_in_place(tensor: Any) -> None:
 
 
 def written(tensor: Any, record: Any) -> Any:
-    """A tensor's memory was written to by the operation with this record (None if not recorded)."""
+    """Note that the operation with this record (None if not recorded) wrote to a tensor's memory."""
     if not MODE.inference:
         changes.note_change(tensor.value)
     if record is not None:
@@ -83,9 +84,9 @@ def written(tensor: Any, record: Any) -> Any:
 
 
 def _follow(tensor: Any, record: Any) -> Any:
-    """Give a tensor a new record, then its bases, and each time all that are views of it.
+    """Give a new record to a tensor and then to its bases, and each time to all their views.
 
-    Returns the record of the last of the bases, which has the memory.
+    Returns the record of the last base, which owns the memory.
     """
     tensor.record = record
     _refresh(tensor)
@@ -101,7 +102,7 @@ def _follow(tensor: Any, record: Any) -> Any:
 
 
 def _refresh(base: Any) -> None:
-    """Make the records of the living views of a tensor anew."""
+    """Give new records to the views of a tensor that still exist."""
     for viewer in base.viewers or ():
         view = viewer()
         if view is not None:
@@ -116,7 +117,7 @@ def _reread(view: Any) -> None:
     view.record = record
 
 
-def assign(tensor: Any, value: Any) -> None:
+def assign_tensor(tensor: Any, value: Any) -> None:
     """Give a tensor inside a transform another meaning, and with it those that share its memory."""
     tensor.value, tensor.record = lowered(value)
     child = tensor

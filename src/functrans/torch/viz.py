@@ -1,4 +1,4 @@
-"""make_dot: the graph of a tensor, as Graphviz text and as SVG."""
+"""make_dot: the graph of a tensor, as Graphviz source and as SVG."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 from functrans.drawing.diagram import Diagram
 from functrans.drawing.svg import lay_out, render
 from functrans.interpreters.tape import Share
-from functrans.torch.autograd.nodes import name_of, node_of
+from functrans.torch.autograd.nodes import node_of, operation_name
 from functrans.torch.errors import TensorValueError
 from functrans.torch.tensor import Tensor
 
-# The colors that torchviz gives to leaves, operations and results, and what those are in pictures.
+# torchviz's colors for leaves, operations and results, and the kinds of boxes in pictures.
 _KINDS = {"lightblue": "input", "lightgrey": "operation", "darkolivegreen1": "output"}
 
 
 class Digraph:
-    """Boxes and arrows: `source` is Graphviz text, `svg()` a picture that needs no program.
+    """A graph of boxes and arrows: `source` is Graphviz source; `svg()` draws it without Graphviz.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Digraph:
 
     @property
     def source(self) -> str:
-        """The graph as Graphviz text.
+        """The graph as Graphviz source.
 
         Examples
         --------
@@ -101,7 +101,7 @@ class Digraph:
         return self.svg()
 
     def render(self, filename: str, format: str = "svg", cleanup: bool = False) -> str:
-        """Write the text to `filename` and the picture to `filename.svg`; returns the latter.
+        """Write the source to `filename` and the picture to `filename.svg`; returns the path of the picture.
 
         Examples
         --------
@@ -125,7 +125,7 @@ class Digraph:
 
 
 def make_dot(var: Any, params: dict[str, Tensor] | None = None) -> Digraph:
-    """The graph behind a tensor: leaves in blue, operations in gray, the result in green.
+    """The graph of a tensor: leaves in blue, operations in gray, the result in green.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def make_dot(var: Any, params: dict[str, Tensor] | None = None) -> Digraph:
             shape = str(tuple(tensor.shape)) if tensor is not None else ""
             dot.node(number(record), f"{names.get(record[0], '')}\n{shape}".strip(), "lightblue")
             continue
-        dot.node(number(record), name_of(record), "lightgrey")
+        dot.node(number(record), operation_name(record), "lightgrey")
         parents = record[4:] if record.edges is None else filter(None, record.edges)
         for parent in map(_operation, parents):
             dot.edge(number(parent), number(record))

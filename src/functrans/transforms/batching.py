@@ -3,49 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, overload
 
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.dispatch import Tracer, named_axis, running_interpreters
-from functrans.core.evaluate import as_constant, captured, open_array
+from functrans.core.custody import kept_in_tracer, own
+from functrans.core.dispatch import Tracer, is_plain, named_axis, running_interpreters
+from functrans.core.evaluate import as_constant, open_array
 from functrans.core.progress import progress_bar
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.ops.collective import all_lanes, axis_size, sum_lanes
+from functrans.ops.families import with_lanes
 from functrans.transforms.arguments import (
+    LATER,
     check_callable,
     flatten_argument,
-    named_like,
     unflatten_argument,
 )
+from functrans.transforms.functions import transformed
+
+Axes = int | tuple[Any, ...] | list[Any] | None
 
 
+@overload
 def vmap(
     f: Callable[..., Any],
-    in_axes: Any = 0,
+    in_axes: Axes = 0,
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     chunk_size: int | None = None,
     progress: bool | str = False,
-) -> Callable[..., Any]:
-    """A function of one example, as a function of a batch of them.
+) -> Callable[..., Any]: ...
+@overload
+def vmap(
+    *,
+    in_axes: Axes = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    chunk_size: int | None = None,
+    progress: bool | str = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+def vmap(
+    f: Callable[..., Any] = LATER,
+    in_axes: Axes = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    chunk_size: int | None = None,
+    progress: bool | str = False,
+) -> Any:
+    """Turn a function of one example into a function of a batch.
 
-    Python control flow works: where a branch depends on mapped values and the lanes disagree, the
-    function is run once for every group of lanes that takes the same path.
+    Each element of the batch is a lane. Python control flow works: if a branch depends on mapped
+    values and the lanes disagree, the function runs once for every group of lanes that takes the
+    same path.
 
     Parameters
     ----------
     f : callable
         A function of one example, in plain NumPy.
     in_axes : int, None, or pytree of them
-        Which axis of each positional argument is mapped; None for an argument shared by all lanes.
-        A tuple or list has one entry per argument, each a prefix of that argument's structure.
-        Keyword arguments are mapped over axis 0.
+        The axis of each positional argument to map over; None for an argument shared by all lanes.
+        A tuple or list has one entry per argument, each a tree prefix of that argument. Keyword
+        arguments are mapped over axis 0.
     out_axes : int, None, or pytree of them
-        Where the mapped axis goes in each output; None for an output that is the same in all lanes.
+        The position of the mapped axis in each output; None for an output that is the same in all lanes.
     axis_name : hashable, optional
         A name for collectives such as `psum`.
     axis_size : int, optional
@@ -53,7 +80,7 @@ def vmap(
     chunk_size : int, optional
         Run at most this many lanes at a time, to bound memory.
     progress : bool or str
-        Whether to show how many lanes are done, by tqdm; a string is the title of the bar.
+        Whether to show a progress bar with tqdm; a string sets its title.
 
     Examples
     --------
@@ -64,18 +91,32 @@ def vmap(
     >>> vmap(lambda x: x if x > 0 else -2 * x)(np.array([1.0, -1.0]))
     array([1., 2.])
     """
+    if f is LATER:
+        return partial(
+            vmap,
+            in_axes=in_axes,
+            out_axes=out_axes,
+            axis_name=axis_name,
+            axis_size=axis_size,
+            chunk_size=chunk_size,
+            progress=progress,
+        )
     check_callable(f, "vmap")
     requested = axis_size
-    if requested is not None and (not isinstance(requested, (int, np.integer)) or requested < 0):
+    if requested is not None and (not is_plain(requested, (int, np.integer)) or requested < 0):
         raise errors.OptionError(
-            f"axis_size must be the number of lanes, an int that is not negative, not {requested!r}."
+            "axis_size must be the number of lanes, a non-negative int, not "
+            f"{requested!r}, at {errors.user_location()}."
         )
     if axis_name is not None and not isinstance(axis_name, Hashable):
         raise errors.OptionError(
-            f"axis_name must be a value that can be compared, such as a str, not {axis_name!r}."
+            f"axis_name must be hashable, such as a str, not {axis_name!r}, at "
+            f"{errors.user_location()}."
         )
-    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise errors.OptionError(f"chunk_size must be a positive int, not {chunk_size!r}.")
+    if chunk_size is not None and (not is_plain(chunk_size, int) or chunk_size < 1):
+        raise errors.OptionError(
+            f"chunk_size must be a positive int, not {chunk_size!r}, at {errors.user_location()}."
+        )
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         flat = [flatten_argument(arg) for arg in args]
@@ -98,7 +139,7 @@ def vmap(
         pending = [numbers[k : k + size] for k in range(0, max(total, 1), size)][::-1]
         finished: list[_Run] = []
         if total == 0:
-            # No lane can say which way a branch goes. One lane of ones finds the shapes instead.
+            # Without lanes no branch can be decided. A run with one lane of ones finds the shapes instead.
             pending, moved = [np.zeros(1, int)], _with_a_lane(moved, axes)
         with progress_bar(progress, total, f"vmap of {errors.name_of(f)}") as bar:
             while pending:
@@ -106,9 +147,9 @@ def vmap(
                 with Batch(lanes, max(total, 1), axis_name, f) as batch:
                     traced = iter(
                         [
-                            BatchTracer(batch, captured(_take(leaf, lanes, max(total, 1))))
+                            BatchTracer(batch, kept_in_tracer(_take(leaf, lanes, max(total, 1))))
                             if axis is not None
-                            else open_array(leaf)
+                            else open_array(kept_in_tracer(leaf))
                             for leaf, axis in zip(moved, axes, strict=True)
                         ]
                     )
@@ -117,13 +158,28 @@ def vmap(
                     finished.append(_Run(batch, out, f, keep=total > 0))
                 pending += batch.pending[::-1]
                 bar.update(len(lanes) - sum(map(len, batch.pending)))
-        return _own(_put_together(finished, out_axes, total, f), leaves)
+        structure, results = _put_together(finished, out_axes, total, f)
+        # These are the last references to the results of the runs.
+        finished.clear()
+        del traced, run_args, run_kwargs, out
+        return unflatten_argument(structure, own(results))
 
-    return named_like(f, "vmap")(mapped)
+    return transformed(
+        mapped,
+        f,
+        vmap,
+        "{f}, mapped over a batch of examples.",
+        in_axes=in_axes,
+        out_axes=out_axes,
+        axis_name=axis_name,
+        axis_size=axis_size,
+        chunk_size=chunk_size,
+        progress=progress,
+    )
 
 
 def _with_a_lane(leaves: list[Any], axes: list[Any]) -> list[Any]:
-    """Mapped values of no lanes, as values of one lane."""
+    """Replace mapped values that have no lanes by values with one lane."""
     return [
         leaf if axis is None else np.ones((1, *shape_of(leaf)[1:]), dtype_of(leaf))
         for leaf, axis in zip(leaves, axes, strict=True)
@@ -131,7 +187,7 @@ def _with_a_lane(leaves: list[Any], axes: list[Any]) -> list[Any]:
 
 
 def _filled(parts: Iterable[Any], leaves: Iterator[Any]) -> list[Any]:
-    """Arguments of these structures, with the next leaves in them."""
+    """Arguments with these structures, filled with the next leaves."""
     return [unflatten_argument(s, [next(leaves) for _ in old]) for old, s in parts]
 
 
@@ -146,13 +202,13 @@ def _take(leaf: Any, lanes: np.ndarray[Any, Any], total: int) -> Any:
 def _check_axis_name(name: Hashable) -> None:
     if any(interpreter.axis_name == name for interpreter in running_interpreters()):
         raise errors.AxisNameError(
-            f"an axis named {name!r} is already mapped by a vmap around this one, at "
+            f"an axis named {name!r} is already mapped by an outer vmap, at "
             f"{errors.user_location()}. Give each nested vmap its own axis_name."
         )
 
 
 def _is_axis(axis: Any) -> bool:
-    return axis is None or (isinstance(axis, (int, np.integer)) and not isinstance(axis, bool))
+    return axis is None or (is_plain(axis, (int, np.integer)) and not isinstance(axis, bool))
 
 
 def _argument_axes(in_axes: Any, args: tuple[Any, ...], flat: list[Any]) -> list[Any]:
@@ -162,12 +218,13 @@ def _argument_axes(in_axes: Any, args: tuple[Any, ...], flat: list[Any]) -> list
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise errors.MappedAxisError(
             f"in_axes has {len(in_axes)} entries, but the function was called with {len(args)} "
-            "positional arguments. Give one entry per argument, or one int for all."
+            f"positional argument{'' if len(args) == 1 else 's'}, at {errors.user_location()}. Give one "
+            "entry per argument, or one int for all."
         )
     if not isinstance(in_axes, tuple) and not _is_axis(in_axes):
         raise errors.MappedAxisError(
             "in_axes must be an int, None, or a tuple with one entry per argument, not "
-            f"{in_axes!r}."
+            f"{in_axes!r}, at {errors.user_location()}."
         )
     per_argument = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     axes: list[Any] = []
@@ -189,10 +246,14 @@ def _checked_axes(axes: list[Any], leaves: list[Any], args: Any, kwargs: Any) ->
             ndim = len(shape_of(leaf))
             if not -ndim <= axis < ndim:
                 name = _leaf_names(args, kwargs)[k]
-                entry = " A list is a container of arrays: np.array(list) is one." * ("[" in name)
                 raise errors.MappedAxisError(
-                    f"vmap cannot map axis {axis} of {name}, which has shape {shape_of(leaf)}. "
-                    f"Correct in_axes, or use None for a value that all lanes share.{entry}"
+                    f"vmap cannot map axis {axis} of {name}, which has shape {shape_of(leaf)}, at "
+                    f"{errors.user_location()}. "
+                    + (
+                        "A list is a container of arrays: pass np.array(list) to map its entries."
+                        if "[" in name and not ndim
+                        else "Its entry in in_axes is None if all lanes share it, or an axis that it has."
+                    )
                 )
             axis = int(axis) % ndim
         checked.append(axis)
@@ -202,15 +263,16 @@ def _checked_axes(axes: list[Any], leaves: list[Any], args: Any, kwargs: Any) ->
 def _spread_axes(axes: Any, value: Any, what: str, of: str) -> list[Any]:
     try:
         spread = tree.broadcast_prefix(axes, value)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError):
         raise errors.MappedAxisError(
-            f"{what} = {axes!r} does not fit the structure of {of}, "
-            f"{tree.structure(value)}. It must be an int, None, or containers like those of {of}."
-        ) from error
+            f"{what} = {axes!r} does not match the structure of {of}, {tree.shown(tree.structure(value))}, "
+            f"at {errors.user_location()}. It must be an int, None, or containers like those of {of}."
+        ) from None
     for axis in spread:
         if not _is_axis(axis):
             raise errors.MappedAxisError(
-                f"{what} holds {axis!r}; an axis is an int, or None for a value that is not mapped."
+                f"{what} holds {axis!r}, at {errors.user_location()}: an axis is an int, or None for a "
+                "value that is not mapped."
             )
     return spread
 
@@ -234,8 +296,8 @@ def _lane_count(
         return int(sizes.pop())
     if not sizes:
         raise errors.MappedAxisError(
-            "vmap has nothing to map: in_axes is None for every argument, or there are no arrays. "
-            "Map at least one argument, or give axis_size."
+            "vmap has nothing to map: in_axes is None for every argument, or there are no arrays, at "
+            f"{errors.user_location()}. Map at least one argument, or give axis_size."
         )
     found = [
         f"{name} has {shape_of(leaf)[axis]} along axis {axis}"
@@ -245,30 +307,13 @@ def _lane_count(
     if requested is not None:
         found.append(f"axis_size is {requested}")
     raise errors.MappedAxisError(
-        f"vmap needs mapped axes of one size, but {', '.join(found)}. Correct in_axes or the arrays."
+        f"vmap needs mapped axes of one size, but {', '.join(found)}, at {errors.user_location()}. Use "
+        "None in in_axes for arguments that all lanes share."
     )
 
 
-def _root(array: Any) -> Any:
-    while type(array.base) is np.ndarray:
-        array = array.base
-    return array
-
-
-def _own(out: Any, inputs: list[Any]) -> Any:
-    """Copy results that share memory with an argument, which np.stack of a loop would not do."""
-    roots = {id(_root(leaf)) for leaf in inputs if isinstance(leaf, np.ndarray)}
-
-    def own(leaf: Any) -> Any:
-        shares = type(leaf) is np.ndarray and id(_root(leaf)) in roots
-        return leaf.copy() if shares else leaf
-
-    leaves, structure = flatten_argument(out)
-    return unflatten_argument(structure, [own(leaf) for leaf in leaves])
-
-
 class _Run:
-    """What one group of lanes returned: the leaves with lanes first, or unmapped."""
+    """The output of one group of lanes: leaves with the mapped axis first, or unmapped."""
 
     def __init__(self, batch: Batch, out: Any, f: Callable[..., Any], keep: bool) -> None:
         leaves, self.structure = flatten_argument(out)
@@ -284,14 +329,17 @@ class _Run:
             self.leaves.append(value if keep or not ours else value[:0])
 
 
-def _put_together(runs: list[_Run], out_axes: Any, total: int, f: Callable[..., Any]) -> Any:
+def _put_together(
+    runs: list[_Run], out_axes: Any, total: int, f: Callable[..., Any]
+) -> tuple[Any, list[Any]]:
+    """The structure of the result, and its leaves."""
     first = runs[0]
     for run in runs[1:]:
         if run.structure != first.structure:
             raise errors.LaneError(
                 f"lanes of {errors.describe(f)} took different branches and returned different "
-                f"structures: {first.structure} and {run.structure}. Return the same containers on "
-                "every path."
+                f"structures: {tree.shown(first.structure)} and {tree.shown(run.structure)}, at "
+                f"{errors.user_location()}. Return the same containers on every path."
             )
     if _is_axis(out_axes):
         axes = [out_axes] * len(first.leaves)
@@ -303,32 +351,29 @@ def _put_together(runs: list[_Run], out_axes: Any, total: int, f: Callable[..., 
         lanes = np.concatenate([run.lanes for run in runs])
         if (lanes[1:] < lanes[:-1]).any():
             order = np.argsort(lanes)
-    results = []
-    for k, axis in enumerate(axes):
-        results.append(_gather(runs, k, axis, total, order, f))
-    return unflatten_argument(first.structure, results)
+    results = [_gather(runs, k, axis, total, order, f) for k, axis in enumerate(axes)]
+    return first.structure, results
 
 
 def _gather(runs: list[_Run], k: int, axis: Any, total: int, order: Any, f: Any) -> Any:
-    """Output k of all runs, with the mapped axis where `axis` wants it."""
+    """Output k of all runs, with the mapped axis at position `axis`."""
     if axis is None:
         if any(run.mapped[k] for run in runs) or not _same(runs, k):
             raise errors.MappedAxisError(
                 f"out_axes is None for an output of {errors.describe(f)} that differs from lane to "
-                "lane. Use an int, or reduce it over the lanes (psum, pmean with an axis_name)."
+                f"lane, at {errors.user_location()}. Use an int, the position of the mapped axis."
             )
         return runs[0].leaves[k]
     parts = [
-        run.leaves[k]
-        if run.mapped[k]
-        else np.broadcast_to(run.leaves[k], (len(run.lanes), *shape_of(run.leaves[k])))
+        run.leaves[k] if run.mapped[k] else with_lanes(run.leaves[k], len(run.lanes))
         for run in runs
     ]
     shapes = {shape_of(part)[1:] for part in parts}
     if len(shapes) > 1:
         raise errors.LaneError(
             f"lanes of {errors.describe(f)} took different branches and returned different shapes: "
-            f"{', '.join(map(str, sorted(shapes)))}. Return the same shape on every path."
+            f"{', '.join(map(str, sorted(shapes)))}, at {errors.user_location()}. Return the same shape on "
+            "every path."
         )
     value = parts[0] if len(parts) == 1 else np.concatenate(parts)
     if order is not None:
@@ -337,12 +382,9 @@ def _gather(runs: list[_Run], k: int, axis: Any, total: int, order: Any, f: Any)
     if not -ndim <= axis < ndim:
         raise errors.MappedAxisError(
             f"out_axes puts the mapped axis at {axis}, but an output of {errors.describe(f)} has "
-            f"only {ndim} axes with it."
+            f"only {ndim} axes with it, at {errors.user_location()}. The first is 0."
         )
-    value = np.moveaxis(value, 0, axis) if axis % ndim else value
-    if type(value) is np.ndarray and not value.flags.writeable:
-        value = value.copy()
-    return value
+    return np.moveaxis(value, 0, axis) if axis % ndim else value
 
 
 def _same(runs: list[_Run], k: int) -> bool:
@@ -444,7 +486,7 @@ def all_gather(x: Any, axis_name: Hashable, axis: int = 0) -> Any:
 
 
 def axis_index(axis_name: Hashable) -> Any:
-    """The number of the lane along a named axis.
+    """The index of each lane along a named axis.
 
     Examples
     --------

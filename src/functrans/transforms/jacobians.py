@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial, update_wrapper
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from functrans.core import errors, tree
+from functrans.core.custody import guarded
 from functrans.core.dispatch import running_interpreters
 from functrans.core.evaluate import opened
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.interpreters.stage import Stage, StageTracer
 from functrans.transforms.arguments import (
+    LATER,
     check_callable,
     check_inexact,
-    guarded,
-    named_like,
     positions_of,
 )
 from functrans.transforms.batching import vmap
-from functrans.transforms.derivatives import _split_aux, check_tuples, grad, jvp, linearize, vjp
+from functrans.transforms.derivatives import grad, split_aux, vjp
+from functrans.transforms.forward_mode import check_tuples, jvp, linearize
+from functrans.transforms.functions import P, transformed
 from functrans.transforms.staging import eval_shape
+
+Mode = Literal["auto", "fwd", "rev"]
 
 
 def _size(leaf: Any) -> int:
@@ -30,13 +35,13 @@ def _size(leaf: Any) -> int:
 
 
 def _running_stage() -> Stage | None:
-    """The innermost interpreter that writes a graph of values that are not known, if one is running."""
+    """The innermost interpreter that traces a graph of unknown values, if one is running."""
     stages = [i for i in running_interpreters() if type(i) is Stage]
     return stages[-1] if stages else None
 
 
 def _basis(leaves: list[Any]) -> list[Any]:
-    """One standard basis vector of the joint space per row, split like the leaves."""
+    """The standard basis of all leaves together, one vector per row, split like the leaves."""
     sizes = [_size(leaf) for leaf in leaves]
     total, start, parts = sum(sizes), 0, []
     for leaf, size in zip(leaves, sizes, strict=True):
@@ -46,13 +51,13 @@ def _basis(leaves: list[Any]) -> list[Any]:
         parts.append(block.reshape((total, *shape_of(leaf))))
         start += size
     stage = _running_stage()
-    if stage is not None:  # operations on it are written down, not done while tracing
+    if stage is not None:  # operations on it are recorded, not done while tracing
         return [StageTracer(stage, stage.variable_of(part)) for part in parts]
     return parts
 
 
 def _split_rows(rows: Any, leaves: list[Any], structure: Any, axis: int) -> Any:
-    """Cut the basis axis of a stack of derivatives into the shapes of the leaves."""
+    """Split the basis axis of a stack of derivatives into the shapes of the leaves."""
     parts, start = [], 0
     shape = shape_of(rows)
     if len(leaves) == 1 and len(shape_of(leaves[0])) == 1:  # it has that shape already
@@ -66,7 +71,7 @@ def _split_rows(rows: Any, leaves: list[Any], structure: Any, axis: int) -> Any:
 
 
 def _rows_at_a_time(chunk_size: int | None, rows: int, width: int) -> int | None:
-    """The chunk size to use: the user's, or one that keeps the work of large Jacobians in cache.
+    """The chunk size: the user's, or one that keeps the arrays of large Jacobians in cache.
 
     All rows at once would stream arrays of rows * width numbers through memory for every operation;
     the same work on blocks of about half a megabyte is several times faster.
@@ -74,7 +79,7 @@ def _rows_at_a_time(chunk_size: int | None, rows: int, width: int) -> int | None
     if chunk_size is not None or rows * width <= 8 * _BLOCK:
         return chunk_size
     if _running_stage() is not None:
-        return None  # what is compiled keeps its work in cache by itself
+        return None  # compiled code uses the cache well without chunks
     return max(_BLOCK // max(width, 1), 8)
 
 
@@ -82,21 +87,21 @@ _BLOCK = 1 << 16  # numbers
 
 
 def _title(progress: bool | str, transform: str, f: Callable[..., Any]) -> bool | str:
-    """The title of the bar that shows progress, if there is to be one."""
+    """The title of the progress bar, if there is one."""
     return f"{transform} of {errors.name_of(f)}" if progress is True else progress
 
 
 def _only(f: Callable[..., Any], args: tuple[Any, ...], positions: Any, kwargs: Any) -> Any:
-    """f as a function of the arguments at `positions` only."""
+    """f as a function of only the arguments at `positions`."""
     args, kwargs = guarded(args), guarded(kwargs)
 
-    def partial(*chosen: Any) -> Any:
+    def fixed(*chosen: Any) -> Any:
         full = list(args)
         for position, value in zip(positions, chosen, strict=True):
             full[position] = value
         return f(*full, **kwargs)
 
-    return named_like(f, "jacobian")(partial)
+    return update_wrapper(fixed, f)
 
 
 def _chosen(
@@ -109,11 +114,11 @@ def _chosen(
 
 
 def _check_complex(inputs: list[Any], outputs: list[Any], mode: str, holomorphic: bool) -> None:
-    """Refuse Jacobians of complex functions that one matrix of this mode does not determine.
+    """Refuse complex Jacobians that one matrix in this mode does not determine.
 
-    A pushed real tangent gives the derivative of a complex output by a real input, and a pulled real
-    cotangent that of a real output by a complex input. Between complex numbers one matrix is enough
-    only if the function is holomorphic.
+    Pushing forward a real tangent gives the derivative of a complex output with respect to a real input;
+    pulling back a real cotangent gives that of a real output with respect to a complex input. From complex to
+    complex, one matrix is enough only if the function is holomorphic.
     """
     complex_in = any(dtype_of(leaf).kind == "c" for leaf in inputs)
     complex_out = any(dtype_of(leaf).kind == "c" for leaf in outputs)
@@ -122,40 +127,78 @@ def _check_complex(inputs: list[Any], outputs: list[Any], mode: str, holomorphic
         other = "jacrev" if mode == "jacfwd" else "jacfwd"
         what = "complex inputs" if mode == "jacfwd" else "complex outputs"
         raise errors.InputTypeError(
-            f"{mode} of a function with {what} is not one complex matrix. Use holomorphic=True if "
-            f"the function is holomorphic, {other} if only the other side is complex, or take real "
-            "and imaginary parts as separate arguments."
+            f"{mode} of a function with {what} is not a single complex matrix, at {errors.user_location()}. "
+            f"Use {other} if only the other side is complex, and holomorphic=True if the function is "
+            "holomorphic."
         )
 
 
+@overload
 def jacfwd(
-    f: Callable[..., Any],
+    f: np.ufunc,
+    argnums: int = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    progress: bool | str = False,
+) -> Any: ...
+@overload
+def jacfwd(
+    f: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    progress: bool | str = False,
+) -> Callable[P, tuple[Any, Any]]: ...
+@overload
+def jacfwd(
+    f: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
     holomorphic: bool = False,
     progress: bool | str = False,
-) -> Callable[..., Any]:
-    """The Jacobian by forward mode: one tangent for every input, many at once.
+) -> Callable[P, Any]: ...
+@overload
+def jacfwd(
+    *,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    progress: bool | str = False,
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def jacfwd(
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    progress: bool | str = False,
+) -> Any:
+    """The Jacobian in forward mode: one tangent per input, many at once.
 
-    The cheaper mode for functions with more outputs than inputs. For every leaf of the output there
-    is a tree like the argument, whose leaves have the output's axes followed by the input's.
+    Forward mode is cheaper if there are more outputs than inputs. For every leaf of the output, the
+    result has a tree like the argument, whose leaves have the output's axes followed by the
+    input's.
 
     Parameters
     ----------
     f : callable
         A function of arrays or pytrees of arrays.
     argnums : int or sequence of int
-        The arguments to differentiate by. A sequence gives a tuple of Jacobians.
+        The arguments to differentiate with respect to. A sequence gives a tuple of Jacobians.
     has_aux : bool
         Whether f returns (out, aux); then the result is (jacobian, aux).
     chunk_size : int, optional
-        Push at most this many tangents at a time, to bound memory. Large Jacobians are computed in
-        blocks that fit the cache if it is not given.
+        How many tangents to push forward at a time, at most, to limit memory. By default, large
+        Jacobians are computed in blocks that fit into the cache.
     holomorphic : bool
         Whether f is a complex-differentiable function of complex arguments.
     progress : bool or str
-        Whether to show how many rows or columns are done, by tqdm; a string is the title of the bar.
+        Whether to show a progress bar with tqdm; a string sets its title.
 
     Examples
     --------
@@ -165,6 +208,15 @@ def jacfwd(
     array([[2., 0.],
            [0., 4.]])
     """
+    if f is LATER:
+        return partial(
+            jacfwd,
+            argnums=argnums,
+            has_aux=has_aux,
+            chunk_size=chunk_size,
+            holomorphic=holomorphic,
+            progress=progress,
+        )
     check_callable(f, "jacfwd")
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -177,7 +229,7 @@ def jacfwd(
         if rows_at_a_time is not None:
 
             def pushed(*primals: Any) -> Any:
-                return _split_aux(function(*primals), f) if has_aux else (function(*primals), None)
+                return split_aux(function(*primals), f) if has_aux else (function(*primals), None)
 
             def value_only(*primals: Any) -> Any:
                 return pushed(*primals)[0]
@@ -216,24 +268,71 @@ def jacfwd(
         )
         return (result, aux[0]) if has_aux else result
 
-    return named_like(f, "jacfwd")(jacobian)
+    return transformed(
+        jacobian,
+        f,
+        jacfwd,
+        "The Jacobian of {f} with respect to {argnums}, in forward mode.",
+        argnums=argnums,
+        has_aux=has_aux,
+        chunk_size=chunk_size,
+        holomorphic=holomorphic,
+        progress=progress,
+    )
 
 
 def _zeros_like(leaf: Any) -> Any:
     return np.zeros(shape_of(leaf), dtype_of(leaf))[()]
 
 
+@overload
 def jacrev(
-    f: Callable[..., Any],
+    f: np.ufunc,
+    argnums: int = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    progress: bool | str = False,
+) -> Any: ...
+@overload
+def jacrev(
+    f: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    progress: bool | str = False,
+) -> Callable[P, tuple[Any, Any]]: ...
+@overload
+def jacrev(
+    f: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
     holomorphic: bool = False,
     progress: bool | str = False,
-) -> Callable[..., Any]:
-    """The Jacobian by reverse mode: one cotangent for every output, many at once.
+) -> Callable[P, Any]: ...
+@overload
+def jacrev(
+    *,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    progress: bool | str = False,
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def jacrev(
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    progress: bool | str = False,
+) -> Any:
+    """The Jacobian in reverse mode: one cotangent per output, many at once.
 
-    The cheaper mode for functions with more inputs than outputs. The options and the form of the
+    Reverse mode is cheaper if there are more inputs than outputs. The options and the form of the
     result are those of `jacfwd`.
 
     Examples
@@ -244,6 +343,15 @@ def jacrev(
     array([[2., 0.],
            [2., 1.]])
     """
+    if f is LATER:
+        return partial(
+            jacrev,
+            argnums=argnums,
+            has_aux=has_aux,
+            chunk_size=chunk_size,
+            holomorphic=holomorphic,
+            progress=progress,
+        )
     check_callable(f, "jacrev")
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -255,7 +363,8 @@ def jacrev(
             if dtype_of(leaf).kind not in "fc":
                 raise errors.OutputTypeError(
                     f"jacrev needs floating point outputs, but {errors.describe(f)} returned dtype "
-                    f"{dtype_of(leaf)}, which has no derivative."
+                    f"{dtype_of(leaf)}, which has no derivative, at {errors.user_location()}. Return it as "
+                    "an extra result, with has_aux=True."
                 )
         chosen_leaves = tree.leaves(chosen)
         _check_complex(chosen_leaves, leaves, "jacrev", holomorphic)
@@ -263,7 +372,7 @@ def jacrev(
         def pull(*basis: Any) -> Any:
             return pullback(tree.unflatten(structure, basis))
 
-        if len(leaves) == 1 and shape_of(leaves[0]) == ():  # a gradient: it needs no batch
+        if len(leaves) == 1 and shape_of(leaves[0]) == ():  # a gradient, which needs no batch
             gradients = pull(dtype_of(leaves[0]).type(1))
             result = tree.unflatten(
                 structure, [gradients[0] if isinstance(argnums, int) else gradients]
@@ -290,16 +399,50 @@ def jacrev(
         result = tree.unflatten(structure, results)
         return (result, aux[0]) if has_aux else result
 
-    return named_like(f, "jacrev")(jacobian)
+    return transformed(
+        jacobian,
+        f,
+        jacrev,
+        "The Jacobian of {f} with respect to {argnums}, in reverse mode.",
+        argnums=argnums,
+        has_aux=has_aux,
+        chunk_size=chunk_size,
+        holomorphic=holomorphic,
+        progress=progress,
+    )
 
 
+@overload
 def jacobian(
-    f: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    mode: str = "auto",
+    f: np.ufunc,
+    argnums: int = 0,
+    mode: Mode = "auto",
     chunk_size: int | None = None,
     progress: bool | str = False,
-) -> Callable[..., Any]:
+) -> Any: ...
+@overload
+def jacobian(
+    f: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    progress: bool | str = False,
+) -> Callable[P, Any]: ...
+@overload
+def jacobian(
+    *,
+    argnums: int | Sequence[int] = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    progress: bool | str = False,
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def jacobian(
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    progress: bool | str = False,
+) -> Any:
     """The Jacobian in the cheaper mode: forward for few inputs, reverse for few outputs.
 
     Parameters
@@ -307,7 +450,7 @@ def jacobian(
     f : callable
         A function of arrays or pytrees of arrays.
     argnums : int or sequence of int
-        The arguments to differentiate by.
+        The arguments to differentiate with respect to.
     mode : "auto", "fwd" or "rev"
         "auto" compares the number of inputs with the number of outputs.
     chunk_size, progress
@@ -321,47 +464,88 @@ def jacobian(
     array([[2., 0.],
            [2., 1.]])
     """
+    if f is LATER:
+        return partial(
+            jacobian, argnums=argnums, mode=mode, chunk_size=chunk_size, progress=progress
+        )
     check_callable(f, "jacobian")
     if mode not in ("auto", "fwd", "rev"):
-        raise errors.OptionError(f'mode must be "auto", "fwd" or "rev", not {mode!r}.')
+        raise errors.OptionError(
+            f'mode must be "auto", "fwd" or "rev", not {mode!r}, at {errors.user_location()}.'
+        )
 
-    options: Any = {"chunk_size": chunk_size, "progress": progress}
+    def made(transform: Any) -> Any:
+        return transform(f, argnums, chunk_size=chunk_size, progress=progress)
 
     def chosen_jacobian(*args: Any, **kwargs: Any) -> Any:
         if mode != "auto":
-            return (jacfwd if mode == "fwd" else jacrev)(f, argnums, **options)(*args, **kwargs)
+            return made(jacfwd if mode == "fwd" else jacrev)(*args, **kwargs)
         positions, chosen = _chosen(f, argnums, args, "jacobian")
         function = _only(f, args, positions, kwargs)
         inputs = sum(map(_size, tree.leaves(chosen)))
         try:
             results = tree.leaves(eval_shape(function, *chosen))
-        except errors.StagingError:  # Python branches: reverse mode finds out while it runs
+        except errors.StagingError:  # Python branches: reverse mode can run them
             results = []
-        # Forward mode is the one for complex outputs of real inputs.
+        # Complex outputs of real inputs need forward mode.
         forward = inputs < sum(map(_size, results)) or any(s.dtype.kind == "c" for s in results)
-        return (jacfwd if forward else jacrev)(f, argnums, **options)(*args, **kwargs)
+        return made(jacfwd if forward else jacrev)(*args, **kwargs)
 
-    return named_like(f, "jacobian")(chosen_jacobian)
+    return transformed(
+        chosen_jacobian,
+        f,
+        jacobian,
+        "The Jacobian of {f} with respect to {argnums}.",
+        argnums=argnums,
+        mode=mode,
+        chunk_size=chunk_size,
+        progress=progress,
+    )
 
 
+@overload
 def hessian(
-    f: Callable[..., Any],
+    f: np.ufunc, argnums: int = 0, chunk_size: int | None = None, progress: bool | str = False
+) -> Any: ...
+@overload
+def hessian(
+    f: Callable[P, Any],
+    argnums: Sequence[int],
+    chunk_size: int | None = None,
+    progress: bool | str = False,
+) -> Callable[P, tuple[tuple[Any, ...], ...]]: ...
+@overload
+def hessian(
+    f: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     chunk_size: int | None = None,
     progress: bool | str = False,
-) -> Callable[..., Any]:
-    """The matrix of second derivatives, by forward over reverse mode.
+) -> Callable[P, Any]: ...
+@overload
+def hessian(
+    *,
+    argnums: int | Sequence[int] = 0,
+    chunk_size: int | None = None,
+    progress: bool | str = False,
+) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def hessian(
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    chunk_size: int | None = None,
+    progress: bool | str = False,
+) -> Any:
+    """The matrix of second derivatives, computed in forward-over-reverse mode.
 
     Parameters
     ----------
     f : callable
-        A function of arrays or pytrees of arrays that returns one number.
+        A scalar-valued function of arrays or pytrees of arrays.
     argnums : int or sequence of int
-        The arguments to differentiate by. A sequence gives a tuple of tuples.
+        The arguments to differentiate with respect to. A sequence gives a tuple of tuples.
     chunk_size : int, optional
-        Compute at most this many columns at a time, to bound memory.
+        How many columns to compute at a time, at most, to limit memory.
     progress : bool or str
-        Whether to show how many columns are done, by tqdm; a string is the title of the bar.
+        Whether to show a progress bar with tqdm; a string sets its title.
 
     Examples
     --------
@@ -371,16 +555,27 @@ def hessian(
     array([[6., 2.],
            [2., 0.]])
     """
+    if f is LATER:
+        return partial(hessian, argnums=argnums, chunk_size=chunk_size, progress=progress)
     check_callable(f, "hessian")
     title = _title(progress, "hessian", f)
-    return jacfwd(jacrev(f, argnums), argnums, chunk_size=chunk_size, progress=title)
+    columns: Any = jacfwd(jacrev(f, argnums), argnums, chunk_size=chunk_size, progress=title)
+    return transformed(
+        columns.func,
+        f,
+        hessian,
+        "The Hessian of {f} with respect to {argnums}.",
+        argnums=argnums,
+        chunk_size=chunk_size,
+        progress=progress,
+    )
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The product of the Hessian with a vector, without building the Hessian.
 
-    Forward over reverse: about twice the cost of a gradient. With one primal the result is like it;
-    with several it is a tuple, one entry per primal.
+    It runs in forward-over-reverse mode, at about twice the cost of a gradient. With one primal,
+    the result has its structure; with several, it is a tuple with one entry per primal.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Flat lists of values: what is known of them, their specs, and which of them are meant.
+"""Flat lists of values: whether their values are known, their specs, and flags that choose some of them.
 
-Loops and branches work on the leaves of the user's trees. A `Flags` says of each whether it moves, is
-differentiated, or is mapped.
+Loops and branches work on the leaves of the user's trees. A `Flags` has one bool per leaf: whether it has a
+tangent, is differentiated, or is mapped.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from functrans.core import tree
-from functrans.core.dispatch import Tracer, running_interpreters
+from functrans.core.dispatch import Tracer, is_plain, running_interpreters
 from functrans.core.evaluate import as_constant
+from functrans.core.primitive import bare as bare
 from functrans.core.shapes import ArraySpec, cast, dtype_of, shape_of, spec_of
+from functrans.core.subclasses import plain_array
 from functrans.interpreters.batch import BatchTracer
 from functrans.interpreters.stage import Stage, StageTracer, TangentStage
 from functrans.ops.access import getitem
+from functrans.ops.families import with_lanes
 
 Flags = tuple[bool, ...]
 Specs = tuple[ArraySpec, ...]
@@ -29,7 +32,8 @@ def flat(values: Any, what: str) -> tuple[list[Any], Any]:
     leaves, structure = tree.flatten(values)
     for leaf in leaves:
         tree.check_array(leaf, what)
-    return [as_constant(leaf) for leaf in leaves], structure
+    plain = [plain_array(x) if is_plain(x, np.ndarray) else as_constant(x) for x in leaves]
+    return plain, structure
 
 
 def described(values: Any) -> str:
@@ -37,11 +41,11 @@ def described(values: Any) -> str:
     return str(tree.map(lambda leaf: strong(spec_of(leaf)), values))
 
 
-# What is known of a value.
+# Known values.
 
 
 def lanes_of(value: Any) -> Any:
-    """The plain values behind a tracer, those of all lanes; None if they are not known."""
+    """The plain values behind a tracer, for all lanes; None if they are not known."""
     while isinstance(value, Tracer):
         if value.interpreter.closed:
             value.interpreter.escaped()
@@ -52,7 +56,7 @@ def lanes_of(value: Any) -> Any:
 
 
 def is_known(value: Any) -> bool:
-    """Whether no graph that is being written holds this value as a variable."""
+    """Whether the value is not a variable of a graph that is being traced."""
     while isinstance(value, Tracer):
         if type(value) is StageTracer:
             return False
@@ -66,7 +70,7 @@ def agree(lanes: Any) -> bool:
 
 
 def is_staging() -> bool:
-    """Whether a function is being written down as a graph in this thread."""
+    """Whether this thread is tracing a function into a graph."""
     return any(
         isinstance(interpreter, Stage) and not isinstance(interpreter, TangentStage)
         for interpreter in running_interpreters()
@@ -77,7 +81,7 @@ def is_staging() -> bool:
 
 
 def strong(spec: ArraySpec) -> ArraySpec:
-    """The spec of a tangent or cotangent of such a value."""
+    """The spec of a tangent or cotangent of a value with this spec."""
     return ArraySpec(spec.shape, spec.dtype)
 
 
@@ -86,7 +90,7 @@ def is_moving(spec: ArraySpec) -> bool:
 
 
 def common_spec(one: ArraySpec, other: ArraySpec) -> ArraySpec | None:
-    """A spec that holds values of both, or None: only a Python scalar changes its dtype."""
+    """A spec that holds values of both, or None. Only a Python scalar may change its dtype."""
     if one.shape != other.shape:
         return None
     if one.dtype == other.dtype:
@@ -98,12 +102,23 @@ def common_spec(one: ArraySpec, other: ArraySpec) -> ArraySpec | None:
     return None
 
 
+def cast_up(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Cast a value to a dtype of the same or a more general kind; for other dtypes, leave it unchanged."""
+    order = "biufc".index
+    given = dtype_of(value)
+    fits = given != dtype and order(given.kind) <= order(dtype.kind)
+    return cast(value, dtype) if fits else value
+
+
 def fitted(value: Any, spec: ArraySpec) -> Any:
-    """A value as one of this spec, which is its own but for a Python scalar's dtype."""
+    """Convert a value to this spec, which may differ from its own only in a Python scalar's dtype."""
     given = spec_of(value)
-    if given == spec or spec.weak:
+    if given == spec:
         return value
-    # A traced Python scalar needs an operation to become an array's entry, even of its own dtype.
+    if spec.weak:  # a Python number of another type, such as the int that True becomes
+        number = type(spec.dtype.type(0).item())
+        return value * number(1) if isinstance(value, Tracer) else number(value)
+    # A traced Python scalar needs an operation to become an array element, even of the same dtype.
     traced: Any = value
     return traced.astype(spec.dtype) if isinstance(value, Tracer) else cast(value, spec.dtype)
 
@@ -113,14 +128,9 @@ def zeros(spec: ArraySpec) -> Any:
 
 
 def zero_tangent(like: Any) -> Any:
-    """Zeros for the tangent or cotangent of a value; floating ones, if it is an integer."""
+    """Zeros for the tangent or cotangent of a value; floating point zeros for an integer."""
     dtype = dtype_of(like)
     return np.zeros(shape_of(like), dtype if dtype.kind in "fc" else float)[()]
-
-
-def bare(cotangents: Sequence[Any]) -> Any:
-    """Cotangents as a `pull` returns them: a tuple, or the only one."""
-    return cotangents[0] if len(cotangents) == 1 else tuple(cotangents)
 
 
 def tracked(mask: int, count: int) -> Flags:
@@ -131,11 +141,11 @@ def chosen(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [value for value, flag in zip(values, flags, strict=True) if flag]
 
 
-# Tangents beside values.
+# Tangents next to values.
 
 
 def grouped(values: Iterable[Any], tangents: Iterable[Any], groups: tuple[Flags, ...]) -> list[Any]:
-    """Groups of values, each with the tangents of those that are flagged behind it."""
+    """Groups of values, each followed by the tangents of its flagged values."""
     pairs = iter(zip(values, tangents, strict=True))
     leaves = []
     for group in groups:
@@ -149,7 +159,7 @@ def grouped(values: Iterable[Any], tangents: Iterable[Any], groups: tuple[Flags,
 
 
 def ungrouped(leaves: Iterable[Any], groups: tuple[Flags, ...]) -> tuple[list[Any], list[Any]]:
-    """All values, and all tangents, None for those that are not flagged."""
+    """All values, and all tangents; None for values that are not flagged."""
     each = iter(leaves)
     values: list[Any] = []
     tangents: list[Any] = []
@@ -168,7 +178,7 @@ def moves(tangents: Iterable[Any]) -> Flags:
 
 
 def spread(flags: Flags, step: Callable[[Flags], Flags]) -> Flags:
-    """What a flag of a loop's carry reaches in any number of steps."""
+    """The flags of a loop's carry after any number of steps."""
     while True:
         after = tuple(a or b for a, b in zip(flags, step(flags), strict=True))
         if after == flags:
@@ -179,15 +189,10 @@ def spread(flags: Flags, step: Callable[[Flags], Flags]) -> Flags:
 # Lanes.
 
 
-def with_lanes(value: Any, size: int) -> Any:
-    """The same value in every lane."""
-    return np.broadcast_to(value, (size, *shape_of(value)))
-
-
 def with_lanes_where(
     values: Sequence[Any], mapped: Sequence[bool], wanted: Sequence[bool], size: int
 ) -> list[Any]:
-    """All values, the wanted ones with lanes, whether they had them or not."""
+    """All values; those that are flagged get a mapped axis if they have none."""
     return [
         with_lanes(value, size) if want and not maps else value
         for value, maps, want in zip(values, mapped, wanted, strict=True)
@@ -195,18 +200,18 @@ def with_lanes_where(
 
 
 def lend(mask: Any, value: Any) -> Any:
-    """The value with that of a lane in the mask for all lanes that are not in it.
+    """Replace the lanes outside the mask by a lane inside it.
 
-    A function is thus never asked for values, or for derivatives, where it was not meant to be: a
-    zero cotangent times an infinite derivative would be nan.
+    The function is then evaluated and differentiated only at points that the user's code reaches.
+    Otherwise, a zero cotangent times an infinite derivative would be nan.
     """
     lane = np.argmax(mask)
-    # A plain array cannot be indexed by a traced number: that is for the primitive.
+    # A plain array cannot be indexed with a traced number; the primitive can.
     lent = getitem(value, (lane,)) if isinstance(lane, Tracer) else value[lane]
-    return select(mask, value, lent)
+    return select_lanes(mask, value, lent)
 
 
-def select(mask: Any, one: Any, other: Any) -> Any:
+def select_lanes(mask: Any, one: Any, other: Any) -> Any:
     """Lane by lane one or the other."""
     ndim = max(len(shape_of(one)), len(shape_of(other)))
     return np.where(np.reshape(mask, shape_of(mask) + (1,) * (ndim - 1)), one, other)

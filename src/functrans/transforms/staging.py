@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from functrans.core import errors, tree
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.graph.graph import Graph, trace_names
 from functrans.graph.scopes import CallStack
-from functrans.interpreters.stage import Stage
+from functrans.interpreters.stage import Stage, marked_like
 from functrans.interpreters.tape import sweep
-from functrans.transforms.arguments import check_callable, named_like
+from functrans.transforms.arguments import LATER, check_callable
+from functrans.transforms.functions import transformed
+from functrans.transforms.leaves import is_staging
 
-# The function of ours that pictures name beside the user's own.
+# The library function that pictures show next to the user's functions.
 _NAMED = {sweep.__code__: "backward sweep"}
 
 
-def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
-    """Write a function down as a `Graph`, for arguments of given shapes and dtypes.
+@overload
+def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]: ...
+@overload
+def make_graph() -> Callable[[Callable[..., Any]], Callable[..., Graph]]: ...
+def make_graph(f: Callable[..., Any] = LATER) -> Any:
+    """Trace a function into a `Graph`, for arguments with given shapes and dtypes.
 
     Arguments may be arrays, numbers, or `ArraySpec`s. Nothing is computed.
 
@@ -37,34 +43,52 @@ def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
         e: float64[2] = add(c, d)
         return e
     """
+    if f is LATER:
+        return make_graph
     check_callable(f, "make_graph")
 
     def stage_out(*args: Any, **kwargs: Any) -> Graph:
-        leaves, structure = tree.flatten((args, kwargs))
-        for leaf in leaves:
-            if not isinstance(leaf, ArraySpec):
-                tree.check_array(leaf, "make_graph: an argument")
-        with Stage(f) as stage:
-            stage.calls = CallStack(sys._getframe(), _NAMED)
-            tracers = [stage.input(spec_of(leaf)) for leaf in leaves]
-            traced_args, traced_kwargs = tree.unflatten(structure, tracers)
-            out = f(*traced_args, **traced_kwargs)
-            out_leaves, out_structure = tree.flatten(out)
-            for leaf in out_leaves:
-                tree.check_array(leaf, f"make_graph: an output of {errors.describe(f)}")
-            graph: Graph = stage.finish(
-                out_leaves,
-                in_tree=structure,
-                out_tree=out_structure,
-                input_names=trace_names(f, args, kwargs),
-            )
+        if is_staging():  # an outer trace checks the draws
+            return staged_out(f, args, kwargs, "make_graph")
+        from functrans.core.draws import Draws  # which needs NumPy's and Python's generators
+
+        with Draws(f, args, kwargs) as draws:
+            graph = staged_out(f, args, kwargs, "make_graph")
+        draws.warn("make_graph")
         return graph
 
-    return named_like(f, "make_graph")(stage_out)
+    return transformed(stage_out, f, make_graph, "The graph of {f}.")
+
+
+def staged_out(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], transform: str
+) -> Graph:
+    """Trace a function into a graph; error messages name `transform`."""
+    leaves, structure = tree.flatten((args, kwargs))
+    for k, leaf in enumerate(leaves):
+        if not isinstance(leaf, ArraySpec) and not tree.is_array(leaf):
+            tree.check_array(leaf, f"{transform}: {trace_names(f, args, kwargs)[k]}")
+    tree.seal(structure)
+    with Stage(f, transform) as stage:
+        stage.calls = CallStack(sys._getframe(), _NAMED)
+        tracers = [marked_like(stage.input(spec_of(leaf)), leaf) for leaf in leaves]
+        traced_args, traced_kwargs = tree.unflatten(structure, tracers)
+        out = f(*traced_args, **traced_kwargs)
+        out_leaves, out_structure = tree.flatten(out)
+        for leaf in out_leaves:
+            tree.check_array(leaf, f"{transform}: an output of {errors.describe(f)}")
+        tree.seal(out_structure)
+        graph: Graph = stage.finish(
+            out_leaves,
+            in_tree=structure,
+            out_tree=out_structure,
+            input_names=trace_names(f, args, kwargs),
+        )
+    return graph
 
 
 def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes that a function would return, without computing it.
+    """The shapes and dtypes of a function's results, found without computing them.
 
     Examples
     --------
@@ -74,5 +98,5 @@ def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     float64[1000,3]
     """
     check_callable(f, "eval_shape")
-    graph = make_graph(f)(*args, **kwargs)
+    graph = staged_out(f, args, kwargs, "eval_shape")
     return tree.unflatten(graph.out_tree, [variable.spec for variable in graph.outputs])

@@ -1,4 +1,4 @@
-"""How a kernel reads and writes memory: vectors, lanes far apart, and entries that stand still."""
+"""How a kernel reads and writes memory: vectors, strided lanes, and values that a loop does not change."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import functools
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from functrans.compiler.native.entrywise import Lanes
-from functrans.compiler.native.kinds import Kind
-from functrans.compiler.native.views import View
-from functrans.compiler.native.writer import FunctionWriter
+from functrans.compiler.native.instructions import FunctionWriter
+from functrans.compiler.native.kinds import NumberKind
+from functrans.compiler.native.lanes import LaneWriter
+from functrans.compiler.native.strides import BufferView
 
 
 class Access(NamedTuple):
-    """A view that a kernel reads or writes, by its own pointer."""
+    """A view that a kernel reads or writes, with its own pointer."""
 
-    view: View
+    view: BufferView
     pointer: str
 
 
@@ -27,26 +27,26 @@ class Loop(NamedTuple):
 
 
 class Diagonal(NamedTuple):
-    """Where an identity matrix has its entry along the innermost loop."""
+    """Where an identity matrix is not zero along the innermost loop."""
 
     place: str
     in_all_lanes: str
 
 
 class AccessWriter:
-    """Writes loads and stores of a function whose parameters are one pointer for each access."""
+    """Writes the loads and stores of a function, which has one pointer parameter per access."""
 
     def __init__(self) -> None:
         self.writer = FunctionWriter()
         self.accesses: list[Access] = []
-        self.pointers: list[str] = []  # where each access is, in the loops around
+        self.pointers: list[str] = []  # of each access, inside the enclosing loops
         self.inner = Loop(1, ())
         self.width = 1
-        self.masks = False  # whether the processor has vectors whose lanes can be left out
+        self.masks = False  # whether the processor has masked loads and stores
         self.diagonals: dict[int, Diagonal] = {}
-        self.numbers: dict[str, str] = {}  # of lanes, by the index of the first; for one point
+        self.numbers: dict[str, str] = {}  # of the lanes, by that of the first; for one point
 
-    def access(self, view: View) -> int:
+    def access(self, view: BufferView) -> int:
         """The number of a new access."""
         self.accesses.append(Access(view, f"%p{len(self.accesses)}"))
         self.pointers.append(self.accesses[-1].pointer)
@@ -64,7 +64,7 @@ class AccessWriter:
         return self.accesses[access].view.buffer.role == "identity"
 
     def address(self, access: int, index: str) -> str:
-        """Where the entry of the first lane is."""
+        """The address of the first lane's element."""
         writer, stride = self.writer, self.inner.strides[access]
         memory = self.accesses[access].view.buffer.kind.memory
         pointer = self.pointers[access]
@@ -80,19 +80,19 @@ class AccessWriter:
         memory = self.accesses[access].view.buffer.kind.memory
         return self.writer.op(f"getelementptr {memory}, ptr {base}, i64 {distance}")
 
-    def load(self, lanes: Lanes, access: int, index: str, count: int) -> str:
+    def load(self, lanes: LaneWriter, access: int, index: str, count: int) -> str:
         if self.is_identity(access):
             return self.identity_entries(lanes, access, index)
         return self.load_at(access, self.address(access, index), count)
 
     def load_at(self, access: int, base: str, count: int) -> str:
-        """`count` lanes from an address on."""
+        """Load `count` lanes, starting at an address."""
         writer, kind = self.writer, self.accesses[access].view.buffer.kind
         vector = f"<{self.width} x {kind.memory}>"
         if count == self.width and self.inner.strides[access] == 1:
             value = writer.op(f"load {vector}, ptr {base}, align {kind.size}")
         elif self.masks and self.inner.strides[access] == 1:
-            # Not zeros for the others: see `packed`.
+            # The others are not zeros: see `packed`.
             one = f"splat ({kind.memory} {'1.0' if kind.is_float else '1'})"
             arguments = [("ptr", base), *self._mask(kind, count), (vector, one)]
             value = writer.call(vector, f"llvm.masked.load.{self._suffix(kind)}", arguments)
@@ -103,23 +103,23 @@ class AccessWriter:
                 entries.append(writer.op(f"load {kind.memory}, ptr {pointer}, align {kind.size}"))
             value = self.packed(kind, entries)
         if kind.is_bool:
-            return writer.op(f"icmp ne {vector} {value}, zeroinitializer")  # any byte but 0 is true
+            return writer.op(f"icmp ne {vector} {value}, zeroinitializer")  # nonzero bytes are true
         return value
 
-    def _mask(self, kind: Kind, count: int) -> list[tuple[str, str]]:
+    def _mask(self, kind: NumberKind, count: int) -> list[tuple[str, str]]:
         """The alignment and the mask of an access to the first lanes."""
         flags = ", ".join(f"i1 {'true' if lane < count else 'false'}" for lane in range(self.width))
         return [("i32", str(kind.size)), (f"<{self.width} x i1>", f"<{flags}>")]
 
-    def _suffix(self, kind: Kind) -> str:
+    def _suffix(self, kind: NumberKind) -> str:
         name = {"double": "f64", "float": "f32"}.get(kind.memory, kind.memory)
         return f"v{self.width}{name}.p0"
 
-    def packed(self, kind: Kind, entries: list[str]) -> str:
+    def packed(self, kind: NumberKind, entries: list[str]) -> str:
         """Entries from memory as a vector.
 
-        Lanes past the end repeat the first. With zeros there, LLVM (22.1, for AVX-512) takes 0 / 0 for 0, and
-        leaves out the selection that keeps such lanes from a sum.
+        Lanes past the end repeat the first. With zeros there, LLVM (22.1, for AVX-512) assumes that 0 / 0 is
+        0, and drops the select that excludes such lanes from a sum.
         """
         writer, vector = self.writer, f"<{self.width} x {kind.memory}>"
         value = writer.op(f"insertelement {vector} poison, {kind.memory} {entries[0]}, i32 0")
@@ -131,7 +131,7 @@ class AccessWriter:
             value = writer.op(f"insertelement {vector} {value}, {kind.memory} {entry}, i32 {lane}")
         return value
 
-    def identity_entries(self, lanes: Lanes, access: int, index: str) -> str:
+    def identity_entries(self, lanes: LaneWriter, access: int, index: str) -> str:
         """The entry in the lane whose distance is 0."""
         writer, stride = self.writer, self.inner.strides[access]
         kind = self.accesses[access].view.buffer.kind
@@ -150,7 +150,7 @@ class AccessWriter:
         return lanes.select(hit, kind, scale, "zeroinitializer")
 
     def find_diagonals(self, accesses: Iterable[int]) -> None:
-        """Before the innermost loop: the number along it at which each identity matrix has its entry."""
+        """Find, before the innermost loop, where along it each identity matrix is not zero."""
         self.diagonals = {}
         for access in accesses:
             stride = self.inner.strides[access]
@@ -161,14 +161,14 @@ class AccessWriter:
                 self.diagonals[access] = Diagonal(place, self._spread(place))
 
     def meets_diagonal(self, index: str) -> str:
-        """Whether a vector has an entry of some identity matrix."""
+        """Whether a vector contains a nonzero element of an identity matrix."""
         writer = self.writer
         distances = [writer.op(f"sub i64 {d.place}, {index}") for d in self.diagonals.values()]
         hits = [writer.op(f"icmp ult i64 {distance}, {self.width}") for distance in distances]
         return functools.reduce(lambda a, b: writer.op(f"or i1 {a}, {b}"), hits)
 
     def _lane_numbers(self, index: str) -> str:
-        """How far every lane is along the innermost loop."""
+        """The index of every lane along the innermost loop."""
         if index not in self.numbers:
             steps = ", ".join(f"i64 {lane}" for lane in range(self.width))
             self.numbers[index] = self.writer.op(
@@ -204,7 +204,7 @@ class AccessWriter:
             pointer = self.lane_address(access, base, lane)
             writer.do(f"store {kind.memory} {entry}, ptr {pointer}, align {kind.size}")
 
-    def splat(self, lanes: Lanes, access: int) -> str:
+    def splat(self, lanes: LaneWriter, access: int) -> str:
         """A value that stands still along the innermost loop."""
         writer, kind = self.writer, self.accesses[access].view.buffer.kind
         if self.is_identity(access):
@@ -220,7 +220,7 @@ class AccessWriter:
 
 
 def collapse(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[Loop]:
-    """The loops over a shape; axes that every access runs through as one become one."""
+    """The loops over a shape; axes that are contiguous in every access are merged."""
     loops: list[Loop] = []
     for axis, length in enumerate(shape):
         if length == 1:

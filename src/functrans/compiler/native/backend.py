@@ -1,23 +1,26 @@
-"""The backend "native" of `jit`: graphs as machine code, with NumPy steps where there is none.
+"""The backend "native" of `jit`: graphs as machine code, with NumPy for other operations.
 
-A graph of which every equation is native becomes one function that Python calls as it stands. Else the
-native equations are gathered into segments, as few as the dependencies allow; each is one call among the
+If every equation of a graph is native, the graph becomes one function that Python calls directly. Otherwise,
+the native equations are grouped into as few segments as the dependencies allow; each is one call among the
 NumPy statements of the generated code.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from functrans.compiler.generated import Compiled, NativeCall, compile_graph, cost_of
+from functrans.compiler.costs import cost_of
+from functrans.compiler.native.blocks import in_blocks
 from functrans.compiler.native.cache import load_code
-from functrans.compiler.native.entry import python_function
-from functrans.compiler.native.kinds import is_python_integer, kind_of
-from functrans.compiler.native.module import Module
+from functrans.compiler.native.kinds import is_python_integer, number_kind_of
+from functrans.compiler.native.module import NativeModule
 from functrans.compiler.native.plan import Plan, is_native
+from functrans.compiler.native.python_call import python_function
 from functrans.compiler.native.slices import sums_of_slices
+from functrans.compiler.numpy.generated import Compiled, NativeCall, compile_graph
 from functrans.compiler.subroutines import with_subroutines
 from functrans.core import errors, tree
 from functrans.core.shapes import ArraySpec
@@ -25,7 +28,7 @@ from functrans.graph.graph import Equation, Graph, Variable
 
 
 def compile_native(graph: Graph, slow: Any) -> Compiled:
-    """A graph as compiled code. `slow` is called with arguments that the code does not take."""
+    """Compile a graph. `slow` is called with arguments that the code does not accept."""
     graph = sums_of_slices(with_subroutines(graph, _flat))
     native = [is_native(equation, graph.constants) for equation in graph.equations]
     if all(native) and _is_plain(graph):
@@ -56,13 +59,13 @@ def _is_plain(graph: Graph) -> bool:
     outside = (*graph.inputs, *graph.outputs)
     return (
         bool(graph.equations)
-        and all(kind_of(v.spec.dtype) and v.spec.size for v in (*outside, *graph.constants))
+        and all(number_kind_of(v.spec.dtype) and v.spec.size for v in (*outside, *graph.constants))
         and not any(is_python_integer(v.spec) for v in outside)
     )
 
 
 def _whole(graph: Graph, slow: Any) -> Compiled:
-    """All of a graph as one function, which takes and gives containers if they are of simple kinds."""
+    """Compile a whole graph into one function, which takes and returns simple containers."""
     numbers = list(range(len(graph.inputs)))
     arguments, keywords = tree.unflatten(graph.in_tree, numbers)
     results = tree.unflatten(graph.out_tree, list(range(len(graph.outputs))))
@@ -73,7 +76,7 @@ def _whole(graph: Graph, slow: Any) -> Compiled:
     specs = [variable.spec for variable in graph.inputs]
 
     def on_leaves(*leaves: Any) -> Any:
-        given = fitting(leaves, specs)
+        given = native_arguments(leaves, specs)
         return function(*(tree.unflatten(graph.in_tree, given)[0] if direct else given))
 
     _, flops, moved = cost_of(graph)
@@ -88,11 +91,11 @@ def _whole(graph: Graph, slow: Any) -> Compiled:
 
 
 def _refuse(*_: Any) -> Any:
-    raise errors.GraphError("native code was called with arguments of another kind than it is for.")
+    raise errors.GraphError("native code was called with arguments that it was not compiled for.")
 
 
 def _is_simple(part: Any) -> bool:
-    """Whether a tree is made of tuples, lists and dicts with strings as keys."""
+    """Whether a tree consists of tuples, lists and dicts with string keys."""
     if type(part) is int:
         return True
     if type(part) is dict:
@@ -100,27 +103,31 @@ def _is_simple(part: Any) -> bool:
     return type(part) in (tuple, list) and all(map(_is_simple, part))
 
 
-def _function(graph: Graph, arguments: Any, results: Any, slow: Any) -> tuple[Any, Module]:
-    plan = Plan(graph)
+def _function(graph: Graph, arguments: Any, results: Any, slow: Any) -> tuple[Any, NativeModule]:
+    plan = in_blocks(Plan(graph))
+
+    @cache
+    def generated() -> Any:
+        return compile_graph(graph).function
 
     def in_numpy(*args: Any) -> Any:
         """The same in NumPy, which raises the error for an index out of range."""
-        found = compile_graph(graph).function(*tree.leaves(args))
+        found = generated()(*tree.leaves(args))
         return tree.map(lambda k: found[k], results)
 
-    module = Module(plan, arguments, results, slow, in_numpy)
+    module = NativeModule(plan, arguments, results, slow, in_numpy)
     code = load_code(module.text)
     module.context.fill(code.address("context"))
     return python_function(code.address("entry"), (code, module.context)), module
 
 
-def _on_values(graph: Graph) -> tuple[Any, Module]:
+def _on_values(graph: Graph) -> tuple[Any, NativeModule]:
     """A function of flat values of any form, which returns a tuple."""
     specs = [variable.spec for variable in graph.inputs]
     functions: list[Any] = []
 
     def in_another_form(*leaves: Any) -> Any:
-        return functions[0](*fitting(leaves, specs))
+        return functions[0](*native_arguments(leaves, specs))
 
     numbers = tuple(range(len(graph.inputs)))
     function, module = _function(graph, numbers, tuple(range(len(graph.outputs))), in_another_form)
@@ -131,7 +138,7 @@ def _on_values(graph: Graph) -> tuple[Any, Module]:
 # Arguments.
 
 
-def fitting(leaves: Any, specs: list[ArraySpec]) -> list[Any]:
+def native_arguments(leaves: Any, specs: list[ArraySpec]) -> list[Any]:
     """Arguments in the one form that native code takes: own dtype and byte order, C order, aligned."""
     return [
         leaf if _fits(leaf, spec) else _converted(leaf, spec)
@@ -158,8 +165,9 @@ def _converted(leaf: Any, spec: ArraySpec) -> Any:
         )
     if np.iscomplexobj(leaf) and spec.dtype.kind != "c":
         raise errors.GraphError(
-            f"a step of this function gave {leaf}, and it was traced for real numbers. Python's "
-            "(-1.0) ** 0.5 is complex: pass np.float64(x) in place of x to have nan, or a complex x."
+            f"a step of this function returned the complex number {leaf}, but was traced for real numbers, "
+            f"at {errors.user_location()}. Python's (-1.0) ** 0.5 is complex: pass np.float64(x), whose "
+            "power is nan."
         )
     if not spec.shape and spec.dtype == np.float64:
         return float(leaf) if spec.weak else np.float64(leaf)
@@ -172,8 +180,8 @@ def _converted(leaf: Any, spec: ArraySpec) -> Any:
 
 
 def _with_segments(graph: Graph, native: list[bool], texts: list[str]) -> Graph:
-    """The graph with its native equations gathered into calls."""
-    # A value's stage is even if NumPy makes it, odd if native code does, and never decreases.
+    """The graph with its native equations grouped into calls."""
+    # A value's stage is even if NumPy computes it, odd if native code does, and never decreases.
     stages: dict[Variable, int] = {}
     groups: dict[int, list[Equation]] = {}
     for equation, is_one in zip(graph.equations, native, strict=True):
@@ -202,6 +210,7 @@ def _with_segments(graph: Graph, native: list[bool], texts: list[str]) -> Graph:
         graph.in_tree,
         graph.out_tree,
         graph.input_names,
+        arrays=graph.arrays,
     ).pruned()
 
 

@@ -1,7 +1,8 @@
-"""Sums of two floats, the second of which is about the rounding error of the first.
+"""Double-double numbers: sums of two floats, the second about as small as the rounding error of the first.
 
-With fma the errors of a sum and of a product are floats too (Dekker, Knuth), so that a few more
-operations keep about twice the digits through the steps of a formula that would lose some.
+The rounding errors of a sum and of a product are floats, too (Dekker, Knuth); for a product, fma
+computes it. So a few more operations keep about twice the digits in those steps of a formula that
+would lose some.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def quotient(x: Sum, y: Sum) -> Sum:
     """x / y, with one division of floats."""
     inverse = 1.0 / y.high
     high = x.high * inverse
-    # What is left after a first quotient: x - high y, where the product with y.high is exact.
+    # The remainder of a first quotient: x - high y, where the product with y.high is exact.
     rest = fma(-high, y.high, x.high) + fma(-high, y.low, x.low)
     return Sum(high, rest * inverse)
 
@@ -59,7 +60,7 @@ def rounded(x: Sum) -> Vector:
 
 
 def square_root(x: Sum) -> Sum:
-    """√x, where zero has the root zero."""
+    """√x; the root of zero is zero."""
     root = sqrt(x.high)
     rest = fma(-root, root, x.high) + x.low
     return Sum(root, where(root > 0.0, rest / (root + root), 0.0))

@@ -9,8 +9,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-LOCK = threading.RLock()  # what belongs to LLVM is used by one thread at a time
-_LLVMLITES = llvm.ffi.lib._lock  # within ours; alone where an object of llvmlite is freed
+LOCK = threading.RLock()  # one thread at a time uses LLVM's objects
+_LLVMLITES = llvm.ffi.lib._lock  # taken inside LOCK; alone when llvmlite frees an object
 
 
 def _take_locks() -> None:
@@ -24,7 +24,7 @@ def _give_locks() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A child must not inherit a lock from a thread that it does not have: it would wait forever.
+    # A child process must not inherit a lock held by a thread that it does not have: it would deadlock.
     os.register_at_fork(before=_take_locks, after_in_parent=_give_locks, after_in_child=_give_locks)
 
 
@@ -78,7 +78,10 @@ class Code:
             self._engine.finalize_object()
 
     def address(self, name: str) -> int:
-        """Where a function or a variable of the module is."""
+        """The address of a function or a variable of the module."""
         with LOCK:
             engine = self._engine
-            return int(engine.get_function_address(name) or engine.get_global_value_address(name))
+            found = engine.get_function_address(name) or engine.get_global_value_address(name)
+        if not found:
+            raise LookupError(f"the compiled module has no {name}")
+        return int(found)

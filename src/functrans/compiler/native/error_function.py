@@ -1,4 +1,4 @@
-"""erf and erfc, by erfc(x) = e^(-x²) times a function that varies slowly."""
+"""erf and erfc, from erfc(x) = e^(-x²) times a function that varies slowly."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from functrans.compiler.native.vectors import (
     where,
 )
 
-# From this argument on erfc rounds to 0.
+# For larger arguments erfc rounds to 0.
 ERFC_ZERO = {"d": 27.5, "f": 10.5}
-# From this argument on erf rounds to 1.
+# For larger arguments erf rounds to 1.
 ERF_ONE = {"d": 6.0, "f": 4.0}
 # 8 e^16 erfc(4) = high + low: the value at t = 0 of the function in `scaled_complement`.
 AT_CENTER = {
@@ -41,8 +41,8 @@ def scaled_complement(x: Vector) -> Sum:
     # It is g(t)/(x + 4) with t = (x - 4)/(x + 4), where g is smooth up to infinity.
     below = exact_sum(x, 4.0)
     t = quotient(exact_sum(x, -4.0), below)
-    # The steps up to g(t) = g(0) + t (c0 + t c(t)) are sums of two; `horner` and not `polynomial`, as
-    # at the ends the even and the odd powers are larger than their sum.
+    # The steps up to g(t) = g(0) + t (c0 + t c(t)) use double-double numbers. `horner`, not `polynomial`,
+    # because at the ends the even and the odd powers are larger than their sum.
     first, *others = coefficients.ERFC[x.form.kind]
     bend, error = exact_product(t.high, horner(t.high, others))
     slope, rest = exact_sum_ordered(x.splat(first), bend)
@@ -64,7 +64,7 @@ def complement(x: Vector) -> Vector:
 
 
 def erf(x: Vector) -> Vector:
-    # x + x p(x²) for small arguments; then erfc(x) = e^q(x) needs few digits, and no care for range.
+    # x + x p(x²) for small arguments. For others, erfc(x) = e^q(x) needs few digits, and does not underflow.
     kind = x.form.kind
     size = absolute(x)
     small = fma(size, polynomial(size * size, coefficients.ERF[kind]), size)

@@ -1,4 +1,4 @@
-"""exp and what follows from its reduction: x = n log(2) + r with |r| <= log(2)/2, e^x = 2^n e^r."""
+"""exp and related functions, by argument reduction: x = n log(2) + r with |r| <= log(2)/2, e^x = 2^n e^r."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def reduced(x: Vector) -> Reduced:
 
 
 def reduction_error(x: Vector, n: Vector, r: Vector) -> Vector:
-    """What r of a reduction lacks: x - n log(2) - r."""
+    """The rounding error of r in a reduction: x - n log(2) - r."""
     high, low = LOG_2[x.form.kind]
     return fma(n, -low, fma(n, -high, x) - r)
 
 
-def bend(r: Vector) -> Vector:
+def exp_bend(r: Vector) -> Vector:
     """e^r - 1 - r = r² q(r), for a reduced r."""
     return r * r * polynomial(r, coefficients.EXP[r.form.kind])
 
@@ -62,7 +62,7 @@ def exp_minus_one(r: Vector) -> Vector:
 
 
 def scaled(x: Vector, n: Vector, n_bits: Vector) -> Vector:
-    """x 2^n, rounded once, also where 2^n itself is too large or small: it is two factors."""
+    """x 2^n, rounded once, even where 2^n overflows or underflows: it is split into two factors."""
     shifted = fma(n, 0.5, x.form.round_shift)
     half = shifted.bits()
     return x * power_of_two(half) * power_of_two(n_bits - half)
@@ -79,13 +79,13 @@ def exp(x: Vector) -> Vector:
 
 
 def exp_of_sum(x: Vector, low: Vector) -> Vector:
-    """e^(x + low) for a `low` far below x: the rounding error of x, say."""
+    """e^(x + low) for a `low` much smaller than x, such as the rounding error of x."""
     n, n_bits, r = reduced(clamped(x))
     return scaled(1.0 + exp_minus_one(r + low), n, n_bits)
 
 
 def half_exp(x: Vector) -> Vector:
-    """e^x / 2, which is finite a little longer than e^x, for x >= 0."""
+    """e^x / 2 for x >= 0, which overflows a little later than e^x."""
     n, n_bits, r = reduced(at_most(x, EXP_RANGE[x.form.kind][1] + 2.0))
     return scaled(1.0 + exp_minus_one(r), n - 1.0, n_bits - 1)
 
@@ -107,9 +107,9 @@ def expm1(x: Vector) -> Vector:
     inside = at_least(at_most(x, EXP_RANGE[kind][1]), EXPM1_LEAST[kind])
     n, n_bits, r = reduced(inside)
     half = power_of_two(n_bits - 1)
-    rest = bend(r) + reduction_error(inside, n, r)
+    rest = exp_bend(r) + reduction_error(inside, n, r)
     result = fma(half, rest, fma(half, r, half - 0.5))
-    # Half of a subnormal number need not be a number, and -0 is to remain what it is.
+    # Half of a subnormal number may not be representable, and -0 must remain -0.
     return where(absolute(x) < 2.0 ** -(x.form.fraction + 2), x, result + result)
 
 
@@ -123,7 +123,7 @@ def exp_sum(x: Vector) -> Sum:
 
 
 def expit(x: Vector) -> Vector:
-    # 1/(1 + e^-x) = e^x/(1 + e^x); the one whose exponential does not overflow.
+    # 1/(1 + e^-x) = e^x/(1 + e^x); use the form whose exponential does not overflow.
     e, error = exp_sum(-absolute(x))
     total, rest = exact_sum_ordered(x.splat(1.0), e)
     negative = x < 0.0

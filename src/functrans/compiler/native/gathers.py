@@ -1,24 +1,24 @@
-"""Reading and writing at places that integer arrays name: x[indices] and its transpose.
+"""Reading and writing with integer arrays as indices: x[indices] and its transpose.
 
-A place is checked like NumPy's: negative numbers count from the end, and one that is out of range is
-noted at `%status`, after which NumPy repeats the call and raises its own error.
+Indices are checked like NumPy's: negative ones count from the end. One that is out of range is noted at
+`%status`; then NumPy repeats the call and raises its error.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from functrans.compiler.native.kinds import BOOL, INT64, Kind
-from functrans.compiler.native.views import View, broadcast
+from functrans.compiler.native.kinds import BOOL, INT64, NumberKind
+from functrans.compiler.native.strides import BufferView, broadcast
 from functrans.graph.graph import Variable
 from functrans.ops.indexing import ARRAY
 
 if TYPE_CHECKING:
-    from functrans.compiler.native.entrywise import Lanes
+    from functrans.compiler.native.lanes import LaneWriter
     from functrans.compiler.native.loops import KernelWriter
 
 
-class Place(NamedTuple):
+class IndexedAxis(NamedTuple):
     """One indexed axis: where the numbers come from, its length, and its stride."""
 
     variable: Variable
@@ -27,14 +27,14 @@ class Place(NamedTuple):
 
 
 class Indexed(NamedTuple):
-    """x[template] with arrays: the view without them, and the axes that they index."""
+    """x[template] with integer arrays: the view without them, and the axes that they index."""
 
-    view: View  # of x over the shape of the result; it stands still along the arrays' axes
-    arrays: list[View]  # over the shape of the result
+    view: BufferView  # of x over the shape of the result; it stands still along the arrays' axes
+    arrays: list[BufferView]  # over the shape of the result
     axes: list[tuple[int, int]]  # the length and stride of each indexed axis
 
 
-def layout(x: View, template: tuple[Any, ...], arrays: list[View]) -> Indexed:
+def indexed_layout(x: BufferView, template: tuple[Any, ...], arrays: list[BufferView]) -> Indexed:
     """How the result of x[template] is read, for integer arrays in the place of `ARRAY`."""
     block = _broadcast_shape([array.shape for array in arrays])
     places = [k for k, entry in enumerate(template) if entry is ARRAY]
@@ -62,8 +62,8 @@ def layout(x: View, template: tuple[Any, ...], arrays: list[View]) -> Indexed:
     for array in arrays:
         steps = broadcast(array, block).strides
         along = (*(0 for _ in rest[:before]), *steps, *(0 for _ in rest[before:]))
-        spread.append(View(array.buffer, shape, along, array.offset))
-    return Indexed(View(x.buffer, shape, strides, offset), spread, axes)
+        spread.append(BufferView(array.buffer, shape, along, array.offset))
+    return Indexed(BufferView(x.buffer, shape, strides, offset), spread, axes)
 
 
 def _broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
@@ -76,13 +76,18 @@ class Gatherer:
     """Writes one access at indexed places, for the lanes of one vector."""
 
     def __init__(
-        self, kernel: KernelWriter, lanes: Lanes, access: int, places: tuple[Place, ...], index: str
+        self,
+        kernel: KernelWriter,
+        lanes: LaneWriter,
+        access: int,
+        places: tuple[IndexedAxis, ...],
+        index: str,
     ) -> None:
         self.kernel = kernel
         self.lanes = lanes
         self.access = access
         self.places = places
-        self.kind: Kind = kernel.accesses[access].view.buffer.kind
+        self.kind: NumberKind = kernel.accesses[access].view.buffer.kind
         # If no index moves along the innermost loop, neither do the places.
         self.standing = all(
             kernel.inner.strides[kernel.loads[place.variable]] == 0 for place in places
@@ -90,7 +95,7 @@ class Gatherer:
         self.base = kernel.address(access, index)
 
     def distances(self, indices: list[str], count: int) -> str:
-        """The distance of every lane from the base, and a note if one of the first is out of range."""
+        """The distance of every lane from the base; notes if one of the first `count` is out of range."""
         lanes, total = self.lanes, ""
         for place, number in zip(self.places, indices, strict=True):
             length = lanes.constant(place.length, INT64)
@@ -105,13 +110,13 @@ class Gatherer:
 
     def _note(self, wrong: str, count: int) -> None:
         writer, width = self.kernel.writer, self.lanes.width
-        if count < width:  # what is past the end may be any number
+        if count < width:  # lanes past the end may hold any number
             first = ", ".join(f"i1 {'true' if lane < count else 'false'}" for lane in range(width))
             wrong = writer.op(f"and <{width} x i1> {wrong}, <{first}>")
         any_wrong = writer.call(
             "i1", f"llvm.vector.reduce.or.v{width}i1", [(f"<{width} x i1>", wrong)]
         )
-        # Only then: threads that find nothing wrong must not write over what another has found.
+        # Conditional: a thread that finds nothing wrong must not overwrite another thread's note.
         found, going_on = writer.label(), writer.label()
         writer.branch(any_wrong, found, going_on)
         writer.start(found)
@@ -120,7 +125,7 @@ class Gatherer:
         writer.start(going_on)
 
     def _lane(self, distances: str, lane: int) -> str:
-        """Where the entry of a lane is."""
+        """The address of a lane's element."""
         writer, memory = self.kernel.writer, self.kind.memory
         distance = writer.op(f"extractelement <{self.lanes.width} x i64> {distances}, i32 {lane}")
         start = (
@@ -142,7 +147,7 @@ class Gatherer:
         return value
 
     def store(self, distances: str, count: int, value: str, adds: bool) -> None:
-        """Put values, or add them, one after the other: a place may be named more than once."""
+        """Store values, or add them, one after the other: an index may occur more than once."""
         kernel, writer, kind, width = self.kernel, self.kernel.writer, self.kind, self.lanes.width
         add = "fadd" if kind.is_float else "add"
         if self.standing:

@@ -1,10 +1,10 @@
-"""The hyperbolic functions, by exponentials."""
+"""The hyperbolic functions, from exponentials."""
 
 from __future__ import annotations
 
 from functrans.compiler.native import coefficients
 from functrans.compiler.native.double_double import Sum, exact_sum_ordered, quotient, rounded
-from functrans.compiler.native.exponential import bend, half_exp, reduced
+from functrans.compiler.native.exponential import exp_bend, half_exp, reduced
 from functrans.compiler.native.vectors import (
     Vector,
     absolute,
@@ -16,7 +16,7 @@ from functrans.compiler.native.vectors import (
     where,
 )
 
-# From this argument on tanh rounds to 1.
+# For larger arguments tanh rounds to 1.
 TANH_ONE = {"d": 20.0, "f": 10.0}
 
 
@@ -27,7 +27,7 @@ def tanh(x: Vector) -> Vector:
     scale = power_of_two(n_bits)
     start = fma(scale, r, scale - 1.0)
     error = fma(scale, r, (scale - 1.0) - start)
-    high, rest = exact_sum_ordered(start, scale * bend(r))
+    high, rest = exact_sum_ordered(start, scale * exp_bend(r))
     m = Sum(high, rest + error)
     more = high + 2.0
     result = rounded(quotient(m, Sum(more, (high - (more - 2.0)) + m.low)))

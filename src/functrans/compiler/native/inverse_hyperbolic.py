@@ -1,4 +1,4 @@
-"""The inverses of the hyperbolic functions: logarithms of sums that are known beyond a float."""
+"""The inverse hyperbolic functions: logarithms of double-double numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Angles: the inverses of the trigonometric functions, with π/2 as a sum of two numbers."""
+"""The inverse trigonometric functions, with π/2 as a sum of two numbers."""
 
 from __future__ import annotations
 

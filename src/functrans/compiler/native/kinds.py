@@ -10,13 +10,13 @@ import numpy as np
 from functrans.core.shapes import ArraySpec
 
 
-class Kind(NamedTuple):
+class NumberKind(NamedTuple):
     """How numbers of one dtype are held in registers and in memory."""
 
     dtype: np.dtype[Any]
-    register: str  # the type that is computed with
-    memory: str  # the type that is loaded and stored
-    letter: str  # as vector functions name it; "" for integers and bools
+    register: str  # the type in computations
+    memory: str  # the type of loads and stores
+    letter: str  # the letter in names of vector functions; "" for integers and bools
 
     @property
     def size(self) -> int:
@@ -31,32 +31,32 @@ class Kind(NamedTuple):
         return self.register == "i1"
 
 
-FLOAT64 = Kind(np.dtype(np.float64), "double", "double", "d")
-FLOAT32 = Kind(np.dtype(np.float32), "float", "float", "f")
-INT64 = Kind(np.dtype(np.int64), "i64", "i64", "")
-INT32 = Kind(np.dtype(np.int32), "i32", "i32", "")
-BOOL = Kind(np.dtype(np.bool_), "i1", "i8", "")
+FLOAT64 = NumberKind(np.dtype(np.float64), "double", "double", "d")
+FLOAT32 = NumberKind(np.dtype(np.float32), "float", "float", "f")
+INT64 = NumberKind(np.dtype(np.int64), "i64", "i64", "")
+INT32 = NumberKind(np.dtype(np.int32), "i32", "i32", "")
+BOOL = NumberKind(np.dtype(np.bool_), "i1", "i8", "")
 
 _KINDS = {kind.dtype: kind for kind in (FLOAT64, FLOAT32, INT64, INT32, BOOL)}
 
 
-def kind_of(dtype: np.dtype[Any]) -> Kind | None:
+def number_kind_of(dtype: np.dtype[Any]) -> NumberKind | None:
     """The kind of a dtype, or None if native code does not know it."""
     return _KINDS.get(dtype) if dtype.isnative else None
 
 
 def is_python_integer(spec: ArraySpec) -> bool:
-    """Whether a number is an integer of Python, which has no end."""
+    """Whether a number is a Python integer, which has unlimited size."""
     return spec.weak and spec.dtype.kind == "i"
 
 
-def common_kind(specs: list[ArraySpec]) -> Kind | None:
+def common_kind(specs: list[ArraySpec]) -> NumberKind | None:
     """What NumPy converts operands to before it compares or combines them."""
     parts = [spec.dtype.type(0).item() if spec.weak else spec.dtype for spec in specs]
-    return kind_of(np.result_type(*parts))
+    return number_kind_of(np.result_type(*parts))
 
 
-def literal(value: Any, kind: Kind) -> str:
+def literal(value: Any, kind: NumberKind) -> str:
     """A number as LLVM writes it."""
     if kind.is_bool:
         return "true" if value else "false"

@@ -1,4 +1,4 @@
-"""Functions that all modules share: each is compiled once in a process, and never goes away."""
+"""Functions that all modules share: each is compiled once per process, and never freed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from functrans.compiler.native import mathematics
-from functrans.compiler.native.arguments import ARGUMENTS
-from functrans.compiler.native.arguments import FUNCTIONS as ARGUMENT_FUNCTIONS
 from functrans.compiler.native.cache import load_code
 from functrans.compiler.native.engine import LOCK, Code
 from functrans.compiler.native.kinds import FLOAT32, FLOAT64
 from functrans.compiler.native.pool import pool_text
 from functrans.compiler.native.tiles import TileWriter
+from functrans.compiler.native.unpacking import ARGUMENTS
+from functrans.compiler.native.unpacking import FUNCTIONS as ARGUMENT_FUNCTIONS
 from functrans.compiler.native.workspace import WORKSPACE
 
 _codes: dict[str, Code] = {}  # by the name of each function
 
 
 def provide_vector_function(name: str, letter: str, width: int) -> None:
-    """See that modules find a vector function."""
+    """Make a vector function available to modules."""
 
     def text() -> str:
         module = ir.Module("function")
@@ -36,7 +36,7 @@ def provide_vector_function(name: str, letter: str, width: int) -> None:
 
 
 def provide_declared(declarations: Iterable[str]) -> None:
-    """See that a module finds all else that it declares of ours."""
+    """Provide the other library functions that a module declares."""
     for declaration in declarations:
         found = re.search(r"@(ft_\w+)", declaration)
         name = found[1] if found else ""
@@ -56,7 +56,7 @@ def _provide(names: tuple[str, ...], text: Callable[[], str]) -> None:
         if names[0] in _codes:
             return
         code = load_code(text())
-        # A thread may be in its code until the process has ended, after all modules are gone.
+        # A thread may run its code until the process ends, when all modules are already freed.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
         for name in names:
             _codes[name] = code
@@ -67,7 +67,7 @@ def _provide(names: tuple[str, ...], text: Callable[[], str]) -> None:
 
 
 def _pool() -> str:
-    """The pool, with the processor's own way to wait in a loop."""
+    """The thread pool, with the processor's pause instruction for waiting loops."""
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
         return pool_text("void @llvm.x86.sse2.pause()")
@@ -77,7 +77,7 @@ def _pool() -> str:
 
 
 def product_function(letter: str, vector_bytes: int) -> str:
-    """The name of the product of matrices."""
+    """The name of the matrix product."""
     return f"ft_product_{letter}{vector_bytes}"
 
 

@@ -1,4 +1,4 @@
-"""Logarithms, by x = 2^e (1 + f) with √½ <= 1 + f < √2 and log(1 + f) = 2 artanh(s), s = f/(2 + f)."""
+"""Logarithms, from x = 2^e (1 + f) with √½ <= 1 + f < √2 and log(1 + f) = 2 artanh(s), s = f/(2 + f)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOG10_2 = {
     "d": (0.30102999566383914, 1.42050232272661e-13),
     "f": (0.301025390625, 4.605038981195214e-06),
 }
-# Constants as sums of two numbers of the format.
+# Constants as double-double numbers.
 LOG2_E = {
     "d": (1.4426950408889634, 2.0355273740931033e-17),
     "f": (1.4426950216293335, 1.9259629911266175e-08),
@@ -46,7 +46,7 @@ def split(x: Vector) -> tuple[Vector, Vector]:
     lifted = form.fraction + 2
     subnormal = x < form.smallest_normal
     x = where(subnormal, x * 2.0**lifted, x)
-    # Counted from √½ on, the fractions below √2 belong to one exponent.
+    # Relative to √½, the numbers up to √2 have the same exponent.
     root = bits_of(math.sqrt(0.5), form)
     counted = x.bits() + (form.one - root)
     # An integer in the fraction of 2^fraction is a float that is larger by this power.
@@ -58,7 +58,7 @@ def split(x: Vector) -> tuple[Vector, Vector]:
     return exponent, fraction.real() - 1.0
 
 
-def bend(f: Vector) -> tuple[Vector, Vector]:
+def log_bend(f: Vector) -> tuple[Vector, Vector]:
     """s, and f - log(1 + f) = s (f - z p(z)) with z = s²."""
     s = f / (f + 2.0)
     z = s * s
@@ -66,23 +66,23 @@ def bend(f: Vector) -> tuple[Vector, Vector]:
 
 
 def on_domain(x: Vector, result: Vector) -> Vector:
-    """The result where x is positive and finite, and else what a logarithm is there."""
+    """The result where x is positive and finite, and the logarithm's limit or nan elsewhere."""
     beyond = where(x.equals(0.0), x.splat(-math.inf), math.nan)
     return where(x > 0.0, where(x < math.inf, result, x), beyond)
 
 
 def log(x: Vector) -> Vector:
     exponent, f = split(x)
-    _, below = bend(f)
+    _, below = log_bend(f)
     high, low = LOG_2[x.form.kind]
     return on_domain(x, fma(exponent, high, f) + fma(exponent, low, -below))
 
 
 def log_of_sum(x: Sum, doublings: Vector | None = None) -> Sum:
-    """log(2^doublings x) for positive finite x, as a sum that is still to be rounded."""
+    """log(2^doublings x) for positive finite x, as a sum that is not yet rounded."""
     form = x.high.form
     exponent, f = split(x.high)
-    s, below = bend(f)
+    s, below = log_bend(f)
     # x.low adds x.low/x.high = 2^-e x.low/(1 + f), with 1/(1 + f) = (1 - s)/(1 + s) ≈ 1 - 2 s.
     # 2^(1-e) is finite, or 0, for every e.
     exponent_bits = (exponent + form.round_shift).bits()
@@ -115,7 +115,7 @@ def log_expit(x: Vector) -> Vector:
 
 def log_of_fraction(f: Vector) -> tuple[Vector, Vector]:
     """log(1 + f), as a number and its rounding error."""
-    _, below = bend(f)
+    _, below = log_bend(f)
     total = f - below
     return total, (f - total) - below
 

@@ -3,196 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from functrans.compiler.native.accesses import AccessWriter, Loop, collapse
-from functrans.compiler.native.entrywise import Lanes, emit, operand_kinds
 from functrans.compiler.native.gathers import Gatherer
-from functrans.compiler.native.kinds import INT64, Kind, kind_of, literal
-from functrans.compiler.native.plan import Kernel, Value
-from functrans.compiler.native.views import Buffer
+from functrans.compiler.native.kinds import INT64, NumberKind, literal, number_kind_of
+from functrans.compiler.native.lanes import LaneWriter
+from functrans.compiler.native.lowering import emit, operand_kinds
+from functrans.compiler.native.nests import LoopNest
 from functrans.graph.graph import Variable
 
-# So many vectors are added up before their sum goes into a compensated one: the error of a long sum is
-# then that of a short one, which is what NumPy reaches by adding in pairs.
+# This many vectors are summed before their sum is added to a compensated sum: the error of a long sum is then
+# that of a short one, which NumPy achieves with pairwise summation.
 _BLOCK = 64
-# With so many operations on it, a vector without entries of identity matrices is worth a way of its own.
+# With at least this many operations, vectors off the diagonals of identity matrices get a separate code path.
 _WORK_APART = 4
 
 
-class Reduction(NamedTuple):
-    """How values are reduced: the instruction on vectors, and the intrinsic across lanes."""
-
-    real: str
-    integer: str
-    across_real: str
-    across_integer: str
-
-
-_REDUCTIONS = {
-    "sum": Reduction("fadd", "add", "fadd", "add"),
-    "mean": Reduction("fadd", "add", "fadd", "add"),
-    "prod": Reduction("fmul", "mul", "fmul", "mul"),
-    "max": Reduction("maximum", "smax", "fmaximum", "smax"),
-    "min": Reduction("minimum", "smin", "fminimum", "smin"),
-    "any": Reduction("", "or", "", "or"),
-    "all": Reduction("", "and", "", "and"),
-}
-
-
-def identity(name: str, kind: Kind) -> Any:
-    """The value that changes nothing in a reduction."""
-    if name in ("sum", "mean", "any"):
-        return 0
-    if name in ("prod", "all"):
-        return 1
-    if kind.is_float:
-        return -np.inf if name == "max" else np.inf
-    bounds = np.iinfo(kind.dtype)
-    return bounds.min if name == "max" else bounds.max
-
-
-class Rows(NamedTuple):
-    """A buffer of which each round of the outermost loop begins one row, and adds to some before it."""
-
-    item: int  # the one that is the first to add to a row
-    length: int  # of a row
-    first: int  # the row that the first round begins
-    rounds: int  # each of which begins one row
-
-
-class KernelWriter(AccessWriter):
+class KernelWriter(LoopNest):
     """Writes the function of one kernel.
 
-    Its parameters are one pointer for each access, and the range of the outermost loop.
+    Its parameters are one pointer per access, and the range of the outermost loop.
     """
-
-    def __init__(self, kernel: Kernel, values: dict[Variable, Value], vector_bytes: int) -> None:
-        super().__init__()
-        self.kernel = kernel
-        self.values = values
-        views = {view: self.access(view) for view in dict.fromkeys(kernel.loads.values())}
-        self.loads = {variable: views[view] for variable, view in kernel.loads.items()}
-        self.targets: list[int] = []  # for each item, its access
-        self.items = kernel.items
-        for item in self.items:
-            self.targets.append(-1 if item.view is None else self.access(item.view))
-        self.loops = _order(collapse(kernel.shape, [a.view.strides for a in self.accesses]), self)
-        self.inner = self.loops[-1]
-        self.width = self._lanes(vector_bytes)
-        self.masks = vector_bytes == 64  # AVX-512
-        self.fills: list[tuple[int, Any]] = []  # accesses that are filled with a number before
-        # Where sums over several loops keep what their rounding has lost, so that they are as exact as
-        # NumPy's, which adds up all in pairs.
-        self.lost: dict[int, str] = {}
-        # Such rows need not be set to zero before. `is_fresh` is true, or names what tells it.
-        self.begun = {buffer: rows for buffer in kernel.begun if (rows := self._rows(buffer))}
-        self.is_fresh = "true"
-
-    def _rows(self, buffer: Buffer) -> Rows | None:
-        """How the rows of a buffer are begun, if all parts are whole rows."""
-        if len(self.loops) == 1:
-            return None
-        outer, *inner = self.loops
-        first, begins, found = -1, -1, set()
-        for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True)):
-            if item.action == "accumulate" and item.view and item.view.buffer is buffer:
-                length = outer.strides[target]
-                if length <= 0 or item.view.offset % length:
-                    return None
-                found.add((length, tuple(loop.strides[target] for loop in inner)))
-                if item.view.offset // length > first:
-                    first, begins = item.view.offset // length, k
-        if len(found) != 1:
-            return None
-        ((length, strides),) = found
-        expected = 1  # the inner loops go over all entries of a row, in some order
-        for stride, loop in sorted(zip(strides, inner, strict=True)):
-            if stride != expected:
-                return None
-            expected *= loop.length
-        return Rows(begins, length, first, outer.length) if expected == length else None
-
-    def _lanes(self, vector_bytes: int) -> int:
-        sizes = [access.view.buffer.kind.size for access in self.accesses]
-        for item in self.items:
-            kind = kind_of(item.variable.spec.dtype)
-            if kind is not None and not kind.is_bool:
-                sizes.append(kind.size)
-        width = vector_bytes // max([4, *sizes])
-        while width > 1 and width // 2 >= self.inner.length:
-            width //= 2
-        return width
-
-    @property
-    def checks(self) -> bool:
-        """Whether the kernel notes wrong places at `%status`."""
-        return any(item.places for item in self.items)
-
-    @property
-    def is_parallel(self) -> bool:
-        """Whether parts of the outermost loop can run at the same time, but for `reach`."""
-        return self.reach is not None and not any(
-            item.action in ("scatter", "put")
-            or (item.action == "reduce" and not self.loops[0].strides[target])
-            for item, target in zip(self.items, self.targets, strict=True)
-        )
-
-    @property
-    def reach(self) -> int | None:
-        """How many rounds of the outermost loop further an entry may be added to again.
-
-        None if that cannot be told by the rows of a matrix.
-        """
-        rows: dict[
-            Any, list[tuple[int, int, int]]
-        ] = {}  # of a buffer: distance, first and last row
-        for item, target in zip(self.items, self.targets, strict=True):
-            if item.action == "accumulate":
-                view, distance = self.accesses[target].view, self.loops[0].strides[target]
-                inner = [(loop.length - 1) * loop.strides[target] for loop in self.loops[1:]]
-                if distance <= 0 or any(extent < 0 for extent in inner):
-                    return None
-                last = (view.offset + sum(inner)) // distance
-                rows.setdefault(view.buffer, []).append((distance, view.offset // distance, last))
-        reach = 0
-        for found in rows.values():
-            if len({distance for distance, _, _ in found}) > 1:
-                return None
-            reach = max(reach, max(f[2] for f in found) - min(f[1] for f in found))
-        return reach
-
-    @property
-    def is_total(self) -> bool:
-        """Whether they can if each part has its own place for the totals of all entries."""
-        writes = {"accumulate", "scatter", "put"}
-        return len(self.loops) == 1 and writes.isdisjoint(item.action for item in self.items)
-
-    @property
-    def totals(self) -> list[int]:
-        """The items that reduce all of the one loop; along an axis of length 1 there is nothing to add."""
-        return [
-            k
-            for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True))
-            if self.is_total and item.action == "reduce" and self.reduces_inside(target)
-        ]
-
-    @property
-    def round(self) -> int:
-        """How many entries one round of the innermost loop takes."""
-        return self.width * self._unroll(self.inner.length)
-
-    @property
-    def rounds(self) -> int:
-        """How many times a point was written out."""
-        rest = self.inner.length % self.round
-        return self._unroll(self.inner.length) + -(-rest // self.width)
-
-    def reduces_inside(self, target: int) -> bool:
-        """Whether the innermost loop is one of those that a reduction adds up."""
-        return self.inner.strides[target] == 0 and self.inner.length > 1
 
     # The nest.
 
@@ -200,8 +30,8 @@ class KernelWriter(AccessWriter):
         """The body of the function, from its first block to its return."""
         for item, target in zip(self.items, self.targets, strict=True):
             if item.action == "reduce" and not self._stored_at_once(target):
-                name = item.equation.primitive.name if item.equation else "sum"
-                self.fills.append((target, identity(name, self.accesses[target].view.buffer.kind)))
+                kind = self.accesses[target].view.buffer.kind
+                self.fills.append((target, self._reduction(item).identity(kind)))
         self.writer.start("entry")
         for depth in range(len(self.loops) - 1):
             for k in self._begun_at(depth):
@@ -211,14 +41,14 @@ class KernelWriter(AccessWriter):
         return "\n".join(self.writer.lines)
 
     def _stored_at_once(self, target: int) -> bool:
-        """Whether a reduction is finished by one run of the innermost loop."""
+        """Whether one run of the innermost loop completes a reduction."""
         outer = self.loops[:-1]
         return self.reduces_inside(target) and all(
             loop.strides[target] or loop.length == 1 for loop in outer
         )
 
     def _begun_at(self, depth: int) -> list[int]:
-        """The sums of which this loop and all inside make one entry."""
+        """The sums of which this loop and those inside it compute one element."""
         return [
             k
             for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True))
@@ -238,23 +68,23 @@ class KernelWriter(AccessWriter):
             self._loop(depth, lambda: self._nest(depth + 1))
 
     def _is_transposing(self) -> bool:
-        """Whether entries that are far apart along the innermost loop are neighbors in the one around it."""
+        """Whether elements far apart along the innermost loop are neighbors along the next outer one."""
         inner, outer = self.loops[-1], self.loops[-2]
         far = any(
             abs(inner.strides[access]) > 1 and outer.strides[access] == 1
             for access in self.loads.values()
             if not self.is_identity(access)
         )
-        # Of several values that are put at one place, the last one stays: their order is kept.
+        # Of several values stored at one index the last one stays, so the order must not change.
         return far and not any(item.action in ("reduce", "put") for item in self.items)
 
     def _columns(self, depth: int) -> None:
-        """The two innermost loops changed about: one vector's width of columns after the other.
+        """The two innermost loops interchanged, in strips of columns as wide as a vector.
 
-        The cache then holds the few lines that a vector is put together from.
+        The cache then holds the few lines that the elements of a vector come from.
         """
         writer, length, width = self.writer, self.inner.length, self.width
-        lanes = Lanes(writer, width)
+        lanes = LaneWriter(writer, width)
         whole_end = length - length % width
 
         def point(index: str, count: int) -> None:
@@ -270,14 +100,19 @@ class KernelWriter(AccessWriter):
             self._loop(depth, lambda: point(str(whole_end), length - whole_end))
 
     def _loop(self, depth: int, body: Callable[[], None]) -> None:
-        """One loop of the nest around a body; in it all pointers are moved along."""
+        """One loop of the nest around a body; it advances all pointers."""
         writer, loop = self.writer, self.loops[depth]
         sums = self._begun_at(depth)
         for k in sums:
             writer.do(f"store {self._kind(k).memory} 0.0, ptr {self.lost[k]}")
         start, stop = ("%lo", "%hi") if depth == 0 else ("0", str(loop.length))
+        if depth in self.remaining:  # the last block may be shorter
+            done = writer.op(f"mul i64 {self.indices[depth - 1]}, {loop.length}")
+            rest = writer.op(f"sub i64 {self.remaining[depth]}, {done}")
+            stop = writer.call("i64", "llvm.smin.i64", [("i64", rest), ("i64", stop)])
 
         def moving(index: str, _: list[str]) -> list[str]:
+            self.indices[depth] = index
             saved = self.pointers
             self.pointers = [
                 self.moved(k, index, loop.strides[k]) if loop.strides[k] else pointer
@@ -294,13 +129,13 @@ class KernelWriter(AccessWriter):
             total = writer.op(f"fadd {memory} {', '.join(parts)}")
             writer.do(f"store {memory} {total}, ptr {target}")
 
-    # The innermost loop: whole vectors, then what is left.
+    # The innermost loop: whole vectors, then the remainder.
 
     def _innermost(self, depth: int) -> None:
         length, width = self.inner.length, self.width
-        lanes = Lanes(self.writer, width)
+        lanes = LaneWriter(self.writer, width)
         standing = self._standing(lanes)
-        split = depth == 0  # the range is given from outside
+        split = depth == 0  # the caller gives the range
         unroll = self._unroll(length)
         step = width * unroll
         whole_end = length - length % step
@@ -313,14 +148,14 @@ class KernelWriter(AccessWriter):
         if whole_end or split:
             start, stop = ("%lo", "%hi") if split else ("0", str(whole_end))
             totals = self._vector_loop(lanes, standing, sums, start, stop, whole_end, unroll)
-        # A range from outside ends at whole vectors, or at the end.
+        # A range from the caller consists of whole vectors, except at the end.
         rest = [(k, min(width, length - k)) for k in range(whole_end, length, width)]
         if rest:
             self._rest(lanes, standing, totals, rest, split)
         for k in sums:
             self._flush(lanes, k, totals[k])
 
-    def _standing(self, lanes: Lanes) -> dict[int, str]:
+    def _standing(self, lanes: LaneWriter) -> dict[int, str]:
         """What stands still along the innermost loop, by its access."""
         accesses = dict.fromkeys(self.loads.values())
         self.find_diagonals(accesses)
@@ -330,21 +165,9 @@ class KernelWriter(AccessWriter):
             if not self.inner.strides[access]
         }
 
-    def _unroll(self, length: int) -> int:
-        """How many vectors one round takes: several if it is a sum that would wait for itself."""
-        work = sum(item.action == "compute" for item in self.items)
-        sums = any(
-            item.action == "reduce" and self.reduces_inside(target)
-            for item, target in zip(self.items, self.targets, strict=True)
-        )
-        count = 4 if sums and work < 4 else 1
-        while count > 1 and length < 4 * count * self.width:
-            count //= 2
-        return count
-
     def _vector_loop(
         self,
-        lanes: Lanes,
+        lanes: LaneWriter,
         standing: dict[int, str],
         sums: list[int],
         start: str,
@@ -352,7 +175,7 @@ class KernelWriter(AccessWriter):
         count: int,
         unroll: int,
     ) -> dict[int, list[str]]:
-        """Whole vectors from `start` to `stop`; returns what the reductions have come to."""
+        """Whole vectors from `start` to `stop`; returns the values of the reductions."""
         writer = self.writer
         step = self.width * unroll
         if start == "%lo":
@@ -365,7 +188,7 @@ class KernelWriter(AccessWriter):
 
     def _plain_loop(
         self,
-        lanes: Lanes,
+        lanes: LaneWriter,
         standing: dict[int, str],
         totals: dict[int, list[str]],
         start: str,
@@ -380,7 +203,7 @@ class KernelWriter(AccessWriter):
                 at = index if not part else writer.op(f"add i64 {index}, {part * self.width}")
                 found = self._vector(lanes, standing, at)
                 for place, k in enumerate(totals):
-                    own = place * unroll + part  # every part adds to a total of its own
+                    own = place * unroll + part  # every part has its own total
                     values[own] = self.combine(lanes, k, values[own], found[k])
             return values
 
@@ -390,14 +213,14 @@ class KernelWriter(AccessWriter):
 
     def _blocked_loop(
         self,
-        lanes: Lanes,
+        lanes: LaneWriter,
         standing: dict[int, str],
         sums: list[int],
         start: str,
         stop: str,
         unroll: int,
     ) -> dict[int, list[str]]:
-        """The same in blocks, whose sums are added up with compensation (Neumaier 1974)."""
+        """The same in blocks, with a compensated sum of the blocks."""
         writer, span = self.writer, _BLOCK * self.width * unroll
 
         def block(index: str, names: list[str]) -> list[str]:
@@ -430,27 +253,30 @@ class KernelWriter(AccessWriter):
         return totals
 
     def _add_exactly(
-        self, lanes: Lanes, kind: Kind, total: str, lost: str, value: str
+        self, lanes: LaneWriter, kind: NumberKind, total: str, lost: str, value: str
     ) -> tuple[str, str]:
-        """total + value, and what its rounding has lost so far."""
+        """total + value + lost, and its rounding error (Kahan 1965).
+
+        The previous error is added immediately: a sum of errors would have rounding errors, too.
+        """
+        value = lanes.op("fadd", kind, value, lost)
         new = lanes.op("fadd", kind, total, value)
         # Two-sum (Knuth): the error of an addition from additions.
         back = lanes.op("fsub", kind, new, total)
         rest = lanes.op("fsub", kind, total, lanes.op("fsub", kind, new, back))
         error = lanes.op("fadd", kind, rest, lanes.op("fsub", kind, value, back))
-        finite = lanes.op("fcmp oeq", kind, error, error)  # inf - inf is no error
-        error = lanes.select(finite, kind, error, "zeroinitializer")
-        return new, lanes.op("fadd", kind, lost, error)
+        finite = lanes.op("fcmp oeq", kind, error, error)  # inf - inf is not an error term
+        return new, lanes.select(finite, kind, error, "zeroinitializer")
 
     def _rest(
         self,
-        lanes: Lanes,
+        lanes: LaneWriter,
         standing: dict[int, str],
         totals: dict[int, list[str]],
         rest: list[tuple[int, int]],
         split: bool,
     ) -> None:
-        """What is less than the vectors of one round; if the range is split, only at its end."""
+        """The remainder, less than one iteration; if the range is split, only at its end."""
         writer = self.writer
         before, done = writer.block, ""
         if split:
@@ -476,15 +302,15 @@ class KernelWriter(AccessWriter):
                 )
         totals.update(new)
 
-    def _only_first(self, lanes: Lanes, k: int, value: str, count: int) -> str:
+    def _only_first(self, lanes: LaneWriter, k: int, value: str, count: int) -> str:
         flags = ", ".join(f"i1 {'true' if j < count else 'false'}" for j in range(self.width))
         return lanes.select(f"<{flags}>", self._kind(k), value, self._identity(lanes, k))
 
-    def _vector(self, lanes: Lanes, standing: dict[int, str], index: str) -> dict[int, str]:
+    def _vector(self, lanes: LaneWriter, standing: dict[int, str], index: str) -> dict[int, str]:
         """A point of all lanes.
 
-        Off the diagonals of identity matrices there are zeros. What comes of these does not change along
-        the loop, so LLVM computes it before.
+        Off the diagonals, identity matrices are zero. Values computed from these zeros do not change along
+        the loop, so LLVM moves them out of it.
         """
         work = sum(item.action == "compute" for item in self.items)
         if not self.diagonals or work < _WORK_APART:
@@ -508,17 +334,17 @@ class KernelWriter(AccessWriter):
             for k in ways[0][0]
         }
 
-    # One point: `count` lanes from `index` on. Returns the values of the reductions of this loop.
+    # One point: `count` lanes, starting at `index`. Returns the values of the reductions of this loop.
 
     def _point(
-        self, lanes: Lanes, standing: dict[int, str], index: str, count: int
+        self, lanes: LaneWriter, standing: dict[int, str], index: str, count: int
     ) -> dict[int, str]:
         loaded = dict(standing)
         known: dict[Variable, str] = {}
         found: dict[int, str] = {}
         self.numbers = {}
 
-        def value_of(variable: Variable, kind: Kind) -> str:
+        def value_of(variable: Variable, kind: NumberKind) -> str:
             if variable in known:
                 value = known[variable]
             elif variable in self.loads:
@@ -528,7 +354,7 @@ class KernelWriter(AccessWriter):
                 value = loaded[access]
             else:
                 return lanes.constant(self.values[variable].literal, kind)
-            have = kind_of(variable.spec.dtype)
+            have = number_kind_of(variable.spec.dtype)
             assert have is not None
             return lanes.convert(value, have, kind)
 
@@ -568,7 +394,7 @@ class KernelWriter(AccessWriter):
                     self.store(target, index, count, self.combine(lanes, k, old, value))
         return found
 
-    def _sum_so_far(self, lanes: Lanes, k: int, target: int, index: str, count: int) -> str:
+    def _sum_so_far(self, lanes: LaneWriter, k: int, target: int, index: str, count: int) -> str:
         """What is added to: zeros, if this item begins the row."""
         kind = self.accesses[target].view.buffer.kind
         begins = any(rows.item == k for rows in self.begun.values())
@@ -584,38 +410,27 @@ class KernelWriter(AccessWriter):
 
     # Reductions.
 
-    def _kind(self, k: int) -> Kind:
-        return self.accesses[self.targets[k]].view.buffer.kind
+    def _identity(self, lanes: LaneWriter, k: int) -> str:
+        return lanes.constant(self._reduction(self.items[k]).identity(self._kind(k)), self._kind(k))
 
-    def _name(self, k: int) -> str:
-        equation = self.items[k].equation
-        assert equation is not None
-        return str(equation.primitive.name)
-
-    def _compensates(self, k: int) -> bool:
-        return self._name(k) in ("sum", "mean") and self._kind(k).is_float
-
-    def _identity(self, lanes: Lanes, k: int) -> str:
-        return lanes.constant(identity(self._name(k), self._kind(k)), self._kind(k))
-
-    def combine(self, lanes: Lanes, k: int, old: str, value: str) -> str:
-        rule, kind = _REDUCTIONS[self._name(k)], self._kind(k)
+    def combine(self, lanes: LaneWriter, k: int, old: str, value: str) -> str:
+        rule, kind = self._reduction(self.items[k]), self._kind(k)
         name = rule.real if kind.is_float else rule.integer
         if name in ("maximum", "minimum", "smax", "smin"):
             return lanes.intrinsic(name, kind, old, value)
         return lanes.op(name, kind, old, value)
 
-    def _together(self, lanes: Lanes, k: int, parts: list[str]) -> str:
+    def _together(self, lanes: LaneWriter, k: int, parts: list[str]) -> str:
         total = parts[0]
         for part in parts[1:]:
             total = self.combine(lanes, k, total, part)
         return total
 
-    def _flush(self, lanes: Lanes, k: int, parts: list[str]) -> None:
+    def _flush(self, lanes: LaneWriter, k: int, parts: list[str]) -> None:
         """Put the result of the innermost loop where it belongs."""
         writer, kind, target = self.writer, self._kind(k), self.targets[k]
         total = self._together(lanes, k, parts)
-        rule, vector = _REDUCTIONS[self._name(k)], lanes.type(kind)
+        rule, vector = self._reduction(self.items[k]), lanes.type(kind)
         across = rule.across_real if kind.is_float else rule.across_integer
         suffix = {"double": "f64", "float": "f32"}.get(kind.register, kind.register)
         full = f"llvm.vector.reduce.{across}.v{self.width}{suffix}"
@@ -628,7 +443,7 @@ class KernelWriter(AccessWriter):
         else:
             value = writer.call(kind.register, full, [(vector, total)])
         if not self._stored_at_once(target):
-            one = Lanes(writer, 1)
+            one = LaneWriter(writer, 1)
             old = writer.op(f"load {kind.memory}, ptr {self.pointers[target]}, align {kind.size}")
             if kind.is_bool:
                 old = writer.op(f"trunc i8 {old} to i1")
@@ -646,20 +461,3 @@ class KernelWriter(AccessWriter):
         if kind.is_bool:
             value = writer.op(f"zext i1 {value} to i8")
         writer.do(f"store {kind.memory} {value}, ptr {self.pointers[target]}, align {kind.size}")
-
-
-def _order(loops: list[Loop], writer: KernelWriter) -> list[Loop]:
-    """The loops with the one innermost along which most accesses are unbroken."""
-
-    def cost(loop: Loop) -> int:
-        written = {target for target in writer.targets if target >= 0}
-        return sum(
-            (3 if k in written else 2)
-            for k, stride in enumerate(loop.strides)
-            if stride not in (0, 1) and not writer.is_identity(k)
-        )
-
-    if any(item.action == "put" for item in writer.items):
-        return loops  # of several values for one place the last one stays
-    best = min(range(len(loops)), key=lambda k: (cost(loops[k]), -k))
-    return loops[:best] + loops[best + 1 :] + [loops[best]]

@@ -1,7 +1,7 @@
-"""The elementary functions as vector code, by name: what the code generator calls.
+"""The elementary functions as vector code, by name, for the code generator.
 
-`function` gives the function of a vector width in a module. The formulas are in the files by subject;
-docs/native-functions.md says how exact and how fast they are.
+`function` adds a function for a vector width to a module. The formulas are in one file per subject;
+docs/native-functions.md has their accuracy and speed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TABLE: dict[str, Formula] = {
 
 
 def names() -> frozenset[str]:
-    """The functions there are."""
+    """The names of all functions."""
     return frozenset(TABLE)
 
 
@@ -66,12 +66,12 @@ def arity(name: str) -> int:
 
 
 def function(module: ir.Module, name: str, kind: str, width: int) -> ir.Function:
-    """The function `name` of vectors in a module, made on first use.
+    """The vector function `name` of a module, created on first use.
 
     Parameters
     ----------
     module
-        Where the function is, and where it becomes internal.
+        The module, in which the function is internal.
     name
         One of `names()`.
     kind
@@ -81,7 +81,7 @@ def function(module: ir.Module, name: str, kind: str, width: int) -> ir.Function
 
     Returns
     -------
-    The function `ft_<name>_<kind>x<width>`: as many vectors to one as `arity(name)` says.
+    The function `ft_<name>_<kind>x<width>`, from `arity(name)` vectors to one.
     """
     full = f"ft_{name}_{kind}x{width}"
     existing = module.globals.get(full)

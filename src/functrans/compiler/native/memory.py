@@ -1,14 +1,14 @@
-"""Where in the workspace each buffer lies: what is dead makes room for what comes."""
+"""The layout of the workspace: buffers reuse the memory of others that are no longer needed."""
 
 from __future__ import annotations
 
 from functrans.compiler.native.plan import Kernel, Plan
-from functrans.compiler.native.views import Buffer, View
+from functrans.compiler.native.strides import Buffer, BufferView
 
 _ALIGNMENT = 64
 
 
-def views_of(step: object) -> list[View]:
+def views_of(step: object) -> list[BufferView]:
     """All views that a step reads or writes."""
     if isinstance(step, Kernel):
         written = [item.view for item in step.items if item.view is not None]
@@ -17,7 +17,7 @@ def views_of(step: object) -> list[View]:
     return list(step)
 
 
-def place(plan: Plan) -> tuple[dict[Buffer, int], int]:
+def place_buffers(plan: Plan) -> tuple[dict[Buffer, int], int]:
     """The offset of every buffer of the workspace, in bytes, and the size of the workspace."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}

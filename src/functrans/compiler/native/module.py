@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from functrans.compiler.native.engine import vector_bytes
-from functrans.compiler.native.entry import Context, EntryWriter
-from functrans.compiler.native.kinds import Kind, literal
+from functrans.compiler.native.instructions import FunctionWriter
+from functrans.compiler.native.kinds import NumberKind, literal
 from functrans.compiler.native.library import (
     product_function,
     provide_declared,
     provide_vector_function,
 )
 from functrans.compiler.native.loops import KernelWriter
-from functrans.compiler.native.memory import place
+from functrans.compiler.native.memory import place_buffers
 from functrans.compiler.native.plan import Kernel, Plan
 from functrans.compiler.native.products import (
     Product,
@@ -25,41 +25,41 @@ from functrans.compiler.native.products import (
     is_small,
     is_tiled,
 )
+from functrans.compiler.native.python_call import AddressTable, EntryWriter
+from functrans.compiler.native.strides import BufferView
 from functrans.compiler.native.threads import (
     Job,
     combine_cells,
     in_table_form,
-    parts_of,
     private_cells,
     run_in_threads,
     thread_count,
+    thread_parts,
     whole_rounds,
 )
-from functrans.compiler.native.tiles import sizes
-from functrans.compiler.native.views import View
+from functrans.compiler.native.tiles import tile_sizes
 from functrans.compiler.native.workspace import KEPT_FROM
-from functrans.compiler.native.writer import FunctionWriter
 
 _STACK = 1 << 14  # bytes; a larger workspace is allocated
-_STEPS = 100  # of one function
-_RELEASE = 1 << 15  # entries; with more work than this, other threads may run meanwhile
+_STEPS = 100  # in one function
+_RELEASE = 1 << 15  # elements; with more work than this, Python's lock is released
 
 
-class Module:
+class NativeModule:
     """The text of a plan, and the addresses that it needs."""
 
     def __init__(
         self, plan: Plan, arguments: tuple[Any, ...], results: Any, slow: Any, in_numpy: Any
     ) -> None:
         self.plan = plan
-        self.context = Context()
+        self.context = AddressTable()
         self.context.object(slow)  # place 0: see EntryWriter
         self.context.object(in_numpy)  # place 1
         self.declarations: set[str] = set()
         self.numbers: dict[tuple[str, str], str] = {}
         self.functions: set[tuple[str, str, int]] = set()
         self.kernels: dict[str, str] = {}  # the text of each kernel -> its name
-        self.fills: set[Kind] = set()
+        self.fills: set[NumberKind] = set()
         self.tables: dict[tuple[int, ...], str] = {}  # integers in memory -> their name
         self.work = 0
         body = self._body()
@@ -70,6 +70,7 @@ class Module:
             results,
             [v.spec for v in graph.inputs],
             [v.spec for v in graph.outputs],
+            graph.arrays or frozenset(),
             self.work > _RELEASE,
         )
         entry_text = entry.write()
@@ -103,7 +104,7 @@ class Module:
 
         `body` returns 0, or 1 if there is no memory, or 2 if an index is out of range.
         """
-        self.offsets, size = place(self.plan)
+        self.offsets, size = place_buffers(self.plan)
         parts: list[str] = []
         for start in range(0, len(self.plan.steps), _STEPS):
             steps = self.plan.steps[start : start + _STEPS]
@@ -127,7 +128,7 @@ class Module:
         return "\n\n".join(parts)
 
     def _part(self, name: str, steps: list[Any]) -> str:
-        """Some steps in a row. It is only calls: LLVM need not think about it for long."""
+        """Some consecutive steps. They are only calls, which LLVM compiles quickly."""
         writer = FunctionWriter()
         writer.start("entry")
         for step in steps:
@@ -154,7 +155,7 @@ class Module:
         writer.start(good)
         return memory
 
-    def _pointer(self, writer: FunctionWriter, view: View) -> str:
+    def _pointer(self, writer: FunctionWriter, view: BufferView) -> str:
         """Where a view begins."""
         buffer = view.buffer
         if buffer.role == "identity":
@@ -173,7 +174,7 @@ class Module:
         return writer.op(f"getelementptr i8, ptr {base}, i64 {distance}") if distance else base
 
     def _named(self, text: str) -> str:
-        """The name of a kernel; kernels of the same text are the same."""
+        """The name of a kernel; kernels with the same text share one."""
         return self.kernels.setdefault(text, f"kernel{len(self.kernels)}")
 
     def _call_kernel(self, writer: FunctionWriter, kernel: Kernel) -> None:
@@ -181,13 +182,13 @@ class Module:
             return
         loops = KernelWriter(kernel, self.plan.values, vector_bytes())
         lines = loops.write()
-        parts = parts_of(loops)
+        parts = thread_parts(loops)
         # The last rounds of a part touch what the next part touches, so they come afterward.
         reach = whole_rounds(loops, loops.reach or 0)
         afterward = [(stop - reach, stop) for _, stop in parts[:-1]] if reach else []
         if loops.begun and afterward:
             loops = KernelWriter(kernel, self.plan.values, vector_bytes())
-            loops.is_fresh = "%fresh"  # not in the rounds that come afterward
+            loops.is_fresh = "%fresh"  # not in the iterations that run afterward
             lines = loops.write()
         self._collect(loops.writer)
         points = 1
@@ -228,10 +229,10 @@ class Module:
         self,
         writer: FunctionWriter,
         loops: KernelWriter,
-        view: View,
+        view: BufferView,
         afterward: list[tuple[int, int]],
     ) -> None:
-        """Set to zero what a kernel adds to, but for the rows that its rounds begin."""
+        """Set the memory that a kernel adds to to zero, except for the rows that its iterations begin."""
         rows = loops.begun.get(view.buffer)
         if rows is None:
             self._fill(writer, view, 0)
@@ -241,16 +242,16 @@ class Module:
         pieces += [(start + rows.first, stop + rows.first) for start, stop in afterward]
         for start, stop in pieces:
             if start < stop:
-                entries = View(view.buffer, (), (), start * rows.length)
+                entries = BufferView(view.buffer, (), (), start * rows.length)
                 self._zeros(writer, entries, (stop - start) * rows.length * kind.size)
 
-    def _zeros(self, writer: FunctionWriter, view: View, size: int) -> None:
+    def _zeros(self, writer: FunctionWriter, view: BufferView, size: int) -> None:
         start = self._pointer(writer, view)
         arguments = [("ptr", start), ("i8", "0"), ("i64", str(size)), ("i1", "false")]
         writer.call("void", "llvm.memset.p0.i64", arguments)
 
     def _integers(self, ranges: list[tuple[int, int]], before: Sequence[int] = ()) -> str:
-        """Where some integers and ranges are in memory."""
+        """The address of some integers and ranges in memory."""
         numbers = (*before, *(bound for bounds in ranges for bound in bounds))
         return self.tables.setdefault(numbers, f"@integers{len(self.tables)}")
 
@@ -266,7 +267,7 @@ class Module:
         given = [f"{kind} {v}" for (kind, _), v in zip(parameters, values, strict=True)]
         writer.do(f"call void @{name}({', '.join(given)})")
 
-    def _fill(self, writer: FunctionWriter, view: View, value: Any) -> None:
+    def _fill(self, writer: FunctionWriter, view: BufferView, value: Any) -> None:
         """Set a whole buffer to a number."""
         buffer, kind = view.buffer, view.buffer.kind
         if not value:
@@ -312,11 +313,11 @@ class Module:
         pointers: list[str],
         parts: list[tuple[int, int]],
     ) -> None:
-        """A product of one pair of matrices by the function that all modules share."""
+        """The product of one pair of matrices, with the function that all modules share."""
         a, b, c = product
         kind = c.buffer.kind
         strides = [*a.strides[-2:], b.strides[-2], c.strides[-2]]
-        numbers = sizes(a.shape[-1], b.shape[-1], strides, kind.size)
+        numbers = tile_sizes(a.shape[-1], b.shape[-1], strides, kind.size)
         name = product_function(kind.letter, vector_bytes())
         job = Job(name, ["ptr"] * 4, [*pointers, self._integers(parts, numbers)])
         if len(parts) > 1:
@@ -331,7 +332,7 @@ def _constant(name: str, numbers: tuple[int, ...]) -> str:
     return f"{name} = internal constant [{len(numbers)} x i64] [{entries}]"
 
 
-def _fill_function(kind: Kind) -> str:
+def _fill_function(kind: NumberKind) -> str:
     memory = kind.memory
     return f"""define internal void @fill_{memory}(ptr %p, i64 %n, {memory} %value) {{
 entry:

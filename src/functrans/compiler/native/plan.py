@@ -1,14 +1,13 @@
-"""From a graph to steps: which equations share a loop, and which values are ever in memory.
+"""From a graph to steps: which equations share a loop, and which values are stored in memory.
 
-A `Kernel` is one loop nest over a shape. An entry-by-entry equation joins the first kernel of its shape
-that comes after everything it reads; what it reads from the same kernel stays in registers. Reshapes,
+A `Kernel` is one loop nest over a shape. An elementwise equation joins the first kernel of its shape that
+comes after everything it reads; values that it reads from the same kernel stay in registers. Reshapes,
 transposes, slices and broadcasts are views of memory and cost nothing. Reductions join the kernel of
-their argument, and matrix products are steps of their own.
+their argument, and matrix products are separate steps.
 """
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
@@ -17,10 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functrans.compiler.native import mathematics
-from functrans.compiler.native.entrywise import operand_kinds
-from functrans.compiler.native.gathers import Place, layout
-from functrans.compiler.native.kinds import Kind, is_python_integer, kind_of
+from functrans.compiler.native.gathers import IndexedAxis, indexed_layout
+from functrans.compiler.native.kinds import NumberKind, is_python_integer, number_kind_of
+from functrans.compiler.native.lowering import (
+    MATMUL,
+    Parts,
+    Reduction,
+    Strides,
+    lowers,
+    operand_kinds,
+)
 from functrans.compiler.native.products import (
     Product,
     arranged,
@@ -29,40 +34,34 @@ from functrans.compiler.native.products import (
     is_loop,
     is_small,
 )
-from functrans.compiler.native.views import (
+from functrans.compiler.native.strides import (
     Buffer,
-    View,
+    BufferView,
     broadcast,
     c_strides,
     indexed,
-    reshaped,
-    transposed,
     whole,
 )
-from functrans.compiler.vocabulary import is_ours
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
-from functrans.ops import elementwise, reduction
-from functrans.ops.indexing import ARRAY
+from functrans.ops import elementwise, reduction, structure
+from functrans.ops.indexing import ARRAY, index, scatter, update
+from functrans.ops.scatter_add import wide_dtype
 
 _ARRAYS = 40  # of one kernel
-REDUCTIONS = frozenset({"sum", "mean", "max", "min", "prod", "any", "all"})
-_VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "index"})
-_WRITERS = frozenset({"concatenate", "scatter", "scatter_sum", "update"})
 
 
 def is_native(equation: Equation, constants: Mapping[Variable, Any]) -> bool:
-    """Whether an equation can be a part of native code."""
-    primitive = equation.primitive
-    if primitive.outputs or not (is_ours(primitive) or _is_scipys(primitive)):
+    """Whether an equation can be compiled to native code."""
+    entry = lowers.of(equation.primitive)
+    if entry is None:
         return False
     variables = (*equation.inputs, *equation.outputs)
     if any(is_python_integer(v.spec) and v not in constants for v in variables):
         return False
-    if any(not v.spec.size or kind_of(v.spec.dtype) is None for v in variables):
+    if any(not v.spec.size or number_kind_of(v.spec.dtype) is None for v in variables):
         return False
-    name = equation.primitive.name
-    if name in _VIEWS or name in _WRITERS:
+    if isinstance(entry, (Strides, Parts)):
         templates = equation.params.get("templates", (equation.params.get("template", ()),))
         entries = [entry for template in templates for entry in template]
         if ARRAY in entries:
@@ -70,12 +69,12 @@ def is_native(equation: Equation, constants: Mapping[Variable, Any]) -> bool:
                 entry is ARRAY or isinstance(entry, (slice, type(None))) for entry in entries
             )
         return all(isinstance(entry, (int, slice, type(None), type(...))) for entry in entries)
-    if name in REDUCTIONS:
-        kind = kind_of(equation.outputs[0].spec.dtype)
-        return kind is not None and (not kind.is_bool or name in ("any", "all"))
-    if name == "matmul":
+    if isinstance(entry, Reduction):
+        kind = number_kind_of(equation.outputs[0].spec.dtype)
+        return kind is not None and (not kind.is_bool or entry.takes_bool)
+    if entry is MATMUL:
         dtypes = {v.spec.dtype for v in variables}
-        kind = kind_of(equation.outputs[0].spec.dtype)
+        kind = number_kind_of(equation.outputs[0].spec.dtype)
         if len(dtypes) != 1 or kind is None or not kind.is_float:
             return False
         left, right = (v.spec.shape for v in equation.inputs)
@@ -90,7 +89,7 @@ def is_native(equation: Equation, constants: Mapping[Variable, Any]) -> bool:
     )
 
 
-def _fits(number: int, kind: Kind) -> bool:
+def _fits(number: int, kind: NumberKind) -> bool:
     """Whether a kind holds a Python integer; NumPy compares with larger ones, too."""
     if kind.is_float or kind.is_bool:
         return True
@@ -98,24 +97,23 @@ def _fits(number: int, kind: Kind) -> bool:
     return bool(bounds.min <= number <= bounds.max)
 
 
-def _is_scipys(primitive: Any) -> bool:
-    """Whether a primitive is a function of SciPy for which there is vector code."""
-    name = primitive.name
-    return name in mathematics.names() and primitive.impl is getattr(
-        sys.modules.get("scipy.special"), name, None
-    )
-
-
 class Item(NamedTuple):
-    """What a kernel does at every point of its shape."""
+    """One action of a kernel at every point of its shape."""
 
     # "compute" or "reduce"; "store" or "accumulate", at every point of a view; or "gather", "scatter"
     # (which adds) or "put", at indexed places
     action: str
     equation: Equation | None
     variable: Variable
-    view: View | None = None  # what it reads or writes, over the shape of the kernel
-    places: tuple[Place, ...] = ()
+    view: BufferView | None = None  # what it reads or writes, over the shape of the kernel
+    places: tuple[IndexedAxis, ...] = ()
+
+
+class Places(NamedTuple):
+    """Where a reduction in blocks adds, for each loop (see blocks.py)."""
+
+    shares: tuple[int, ...]  # how many consecutive iterations share a partial sum
+    strides: tuple[int, ...]  # of the partial sums
 
 
 class Kernel:
@@ -124,18 +122,24 @@ class Kernel:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
         self.items: list[Item] = []
-        self.loads: dict[Variable, View] = {}  # what it reads from memory, over its shape
-        self.cleared: list[View] = []  # what is set to zero before it runs
+        self.loads: dict[Variable, BufferView] = {}  # what it reads from memory, over its shape
+        self.cleared: list[BufferView] = []  # what is set to zero before it runs
         self.begun: set[Buffer] = set()  # those of them that it alone adds to
+        self.rounds: dict[int, int] = {}  # of the loops that are divided into blocks
+        self.places: dict[int, Places] = {}  # of the items that reduce in blocks
 
 
-class Value:
+class PlannedValue:
     """What is known of a variable: where it is, and after which step."""
 
     __slots__ = ("kernel", "literal", "step", "view")
 
     def __init__(
-        self, step: int, kernel: Kernel | None = None, view: View | None = None, literal: Any = None
+        self,
+        step: int,
+        kernel: Kernel | None = None,
+        view: BufferView | None = None,
+        literal: Any = None,
     ) -> None:
         self.step = step
         self.kernel = kernel  # the one that computes it in registers
@@ -149,18 +153,18 @@ class Plan:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.steps: list[Kernel | Product] = []
-        self.values: dict[Variable, Value] = {}
+        self.values: dict[Variable, PlannedValue] = {}
         self.constants: list[Any] = []
         self.outputs: list[Buffer] = []
         self._kernels: dict[tuple[int, ...], list[int]] = {}  # their numbers, by shape
         self._uses = Counter(v for equation in graph.equations for v in equation.inputs)
         self._uses.update(graph.outputs)
         self._order = self._wanted_orders()
-        self._copies: dict[Variable, View] = {}
+        self._copies: dict[Variable, BufferView] = {}
         self._copy_steps: dict[Variable, int] = {}
-        self.checks = False  # whether places are checked while the code runs
+        self.checks = False  # whether indices are checked while the code runs
         for k, variable in enumerate(graph.inputs):
-            self.values[variable] = Value(-1, view=self._whole("input", k, variable))
+            self.values[variable] = PlannedValue(-1, view=self._whole("input", k, variable))
         for variable, value in graph.constants.items():
             self.values[variable] = self._constant(variable, value)
         for equation in graph.equations:
@@ -170,34 +174,34 @@ class Plan:
 
     # Values.
 
-    def _whole(self, role: str, index: int, variable: Variable) -> View:
-        kind = kind_of(variable.spec.dtype)
+    def _whole(self, role: str, index: int, variable: Variable) -> BufferView:
+        kind = number_kind_of(variable.spec.dtype)
         assert kind is not None
         return whole(Buffer(role, index, kind, variable.spec.size), variable.spec.shape)
 
-    def _constant(self, variable: Variable, value: Any) -> Value:
+    def _constant(self, variable: Variable, value: Any) -> PlannedValue:
         if not variable.spec.shape:
-            return Value(-1, literal=value.item() if hasattr(value, "item") else value)
+            return PlannedValue(-1, literal=value.item() if hasattr(value, "item") else value)
         diagonal = _diagonal(value)
         if diagonal is not None:
             view = self._whole("identity", -1, variable)
             offset, view.buffer.scale = diagonal
-            return Value(-1, view=view._replace(strides=(1, -1), offset=offset))
+            return PlannedValue(-1, view=view._replace(strides=(1, -1), offset=offset))
         self.constants.append(np.require(value, requirements=("C", "A")))
-        return Value(-1, view=self._whole("constant", len(self.constants) - 1, variable))
+        return PlannedValue(-1, view=self._whole("constant", len(self.constants) - 1, variable))
 
     def _wanted_orders(self) -> dict[Variable, tuple[int, ...]]:
-        """Values of which a transpose is a result: they are laid out so that it is in C order."""
+        """Values whose transpose is a result: they are laid out so that the transpose is in C order."""
         results = set(self.graph.outputs)
         return {
             equation.inputs[0]: equation.params["axes"]
             for equation in self.graph.equations
-            if equation.primitive.name == "transpose"
+            if equation.primitive is structure.transpose
             and equation.outputs[0] in results
             and self._uses[equation.inputs[0]] == 1
         }
 
-    def memory(self, variable: Variable) -> View:
+    def memory(self, variable: Variable) -> BufferView:
         """A value as an array in memory; from now on it is stored."""
         value = self.values[variable]
         if value.view is None:
@@ -209,7 +213,7 @@ class Plan:
                 kernel.items.append(Item("store", None, variable, value.view))
         return value.view
 
-    def _fresh(self, variable: Variable) -> View:
+    def _fresh(self, variable: Variable) -> BufferView:
         view = self._whole("work", -1, variable)
         axes = self._order.get(variable)
         if axes is None:
@@ -223,7 +227,7 @@ class Plan:
     # Steps.
 
     def _kernel(self, shape: tuple[int, ...], earliest: int) -> tuple[Kernel, int]:
-        """The first kernel of this shape that is not before `earliest`, and its number."""
+        """The first kernel of this shape, not before `earliest`, and its number."""
         numbers = self._kernels.setdefault(shape, [])
         place = bisect_left(numbers, earliest)
         while place < len(numbers) and self._is_full(numbers[place]):
@@ -236,7 +240,7 @@ class Plan:
         return step, numbers[place]
 
     def _is_full(self, number: int) -> bool:
-        """Whether a kernel has so many arrays that LLVM would take long to find registers for them."""
+        """Whether a kernel has too many arrays: LLVM would take long to allocate registers for them."""
         step = self.steps[number]
         assert isinstance(step, Kernel)
         return len(step.loads) + sum(item.view is not None for item in step.items) >= _ARRAYS
@@ -251,7 +255,7 @@ class Plan:
         return earliest
 
     def _read(self, kernel: Kernel, variable: Variable) -> None:
-        """Make a value visible in a kernel, whose shape it may have to be broadcast to."""
+        """Make a value visible in a kernel, broadcast to the kernel's shape."""
         value = self.values[variable]
         if value.kernel is kernel or (value.view is None and value.kernel is None):
             return  # in registers, or a number
@@ -272,65 +276,55 @@ class Plan:
         return kernel, step
 
     def _add(self, equation: Equation) -> None:
-        name = equation.primitive.name
+        entry = lowers.of(equation.primitive)
         (out,) = equation.outputs
         if ARRAY in equation.params.get("template", ()):
             self._at_places(equation)
-        elif name in _VIEWS:
-            self.values[out] = self._view(equation)
-        elif name in _WRITERS:
+        elif isinstance(entry, Strides):
+            self.values[out] = self._view(equation, entry)
+        elif isinstance(entry, Parts):
             self._write(equation)
-        elif name == "mean":
+        elif equation.primitive is reduction.mean:
             total = Variable(out.spec)
             self._reduce(Equation(reduction.sum, equation.inputs, equation.params, (total,)))
             count = Variable(ArraySpec((), float, True))
             entries = equation.inputs[0].spec.size / out.spec.size
-            self.values[count] = Value(-1, literal=entries)
+            self.values[count] = PlannedValue(-1, literal=entries)
             self._add(Equation(elementwise.divide, (total, count), {}, (out,)))
-        elif name in REDUCTIONS:
+        elif isinstance(entry, Reduction):
             self._reduce(equation)
-        elif name == "matmul":
+        elif entry is MATMUL:
             self._multiply(equation)
         else:
             kernel, step = self._place(equation.inputs, out.spec.shape)
             kernel.items.append(Item("compute", equation, out))
-            self.values[out] = Value(step, kernel)
+            self.values[out] = PlannedValue(step, kernel)
 
-    def _view(self, equation: Equation) -> Value:
-        (x,), params = equation.inputs, equation.params
+    def _view(self, equation: Equation, entry: Strides) -> PlannedValue:
+        (x,) = equation.inputs
         shape = equation.outputs[0].spec.shape
         source = self.values[x]
-        view = self.memory(x)
-        name = equation.primitive.name
-        result: View | None
-        if name == "transpose":
-            result = transposed(view, params["axes"])
-        elif name == "broadcast_to":
-            result = broadcast(view, shape)
-        elif name == "index":
-            result = indexed(view, params["template"])
-        else:
-            result = reshaped(view, shape)
-        if result is None:  # a reshape of entries that do not lie right
+        result = entry.see(self.memory(x), equation)
+        if result is None:  # a reshape that needs a copy
             copied = self._whole("work", -1, x)
             step = self._put("store", x, copied, 0)
-            return Value(step, view=whole(copied.buffer, shape))
-        return Value(source.step, view=result)
+            return PlannedValue(step, view=whole(copied.buffer, shape))
+        return PlannedValue(source.step, view=result)
 
     def _write(self, equation: Equation) -> None:
-        """Operations that put values side by side, or one into a part of another."""
-        name, params, inputs = equation.primitive.name, equation.params, equation.inputs
+        """Operations that concatenate values, or write one into a part of another."""
+        primitive, params, inputs = equation.primitive, equation.params, equation.inputs
         (out,) = equation.outputs
         target = self._fresh(out)
         last = 0
-        if name == "concatenate":
+        if primitive is structure.concatenate:
             start, axis = 0, params["axis"]
             for part in inputs:
                 stop = start + part.spec.shape[axis]
                 template = (slice(None),) * axis + (slice(start, stop),)
                 last = max(last, self._put("store", part, _part(target, template), 0))
                 start = stop
-        elif name == "update":
+        elif primitive is update:
             base, part = inputs
             first = self._put("store", base, target, 0)
             last = self._put("store", part, _part(target, params["template"]), first + 1)
@@ -346,10 +340,10 @@ class Plan:
             last = max(steps)
             if min(steps) == last:
                 first_kernel.begun.add(target.buffer)
-        self.values[out] = Value(last, view=target)
+        self.values[out] = PlannedValue(last, view=target)
 
     def _added(self, parts: Any, templates: Any) -> list[tuple[Variable, Any]]:
-        """Parts with their templates; those that follow each other to the same place as their sum."""
+        """Parts with their templates; consecutive parts with the same template are added up."""
         found: list[tuple[Variable, Any]] = []
         for part, template in zip(parts, templates, strict=True):
             if found and found[-1][1] == template and found[-1][0].spec == part.spec:
@@ -361,49 +355,55 @@ class Plan:
         return found
 
     def _at_places(self, equation: Equation) -> None:
-        """Reading and writing at places that integer arrays name."""
-        name, template = equation.primitive.name, equation.params["template"]
+        """Reading and writing with integer arrays as indices."""
+        primitive, template = equation.primitive, equation.params["template"]
         (out,) = equation.outputs
-        count = 2 if name == "update" else 1
+        dtype = wide_dtype(out.spec.dtype, equation.inputs[0].spec.size, out.spec.size)
+        if primitive is scatter and dtype is not None:
+            wide = Variable(ArraySpec(out.spec.shape, dtype))
+            self._at_places(Equation(primitive, equation.inputs, equation.params, (wide,)))
+            self._add(Equation(structure.astype, (wide,), {"dtype": out.spec.dtype}, (out,)))
+            return
+        count = 2 if primitive is update else 1
         array, *parts = equation.inputs[:count]
         indices = equation.inputs[count:]
         first = 0
-        if name == "index":
+        if primitive is index:
             target = self.memory(array)
             if target.buffer.role == "identity":
                 target = self._copied(array)
         else:
             target = self._fresh(out)
-            if name == "update":
+            if primitive is update:
                 first = self._put("store", array, target, 0) + 1
             else:
                 parts = [array]
-        indexed_view, index_views, axes = layout(
+        indexed_view, index_views, axes = indexed_layout(
             target, template, [self.memory(v) for v in indices]
         )
         places = []
         for variable, view, (length, stride) in zip(indices, index_views, axes, strict=True):
             spread = Variable(ArraySpec(view.shape, variable.spec.dtype))
-            self.values[spread] = Value(self.values[variable].step, view=view)
-            places.append(Place(spread, length, stride))
+            self.values[spread] = PlannedValue(self.values[variable].step, view=view)
+            places.append(IndexedAxis(spread, length, stride))
         read = [place.variable for place in places]
-        if name == "index":
+        if primitive is index:
             first = max(first, self.values[array].step + 1)
             if array in self._copies:
                 first = max(first, self._copy_steps[array] + 1)
         kernel, step = self._place((*parts, *read), indexed_view.shape, first)
-        action = {"index": "gather", "scatter": "scatter", "update": "put"}[name]
-        variable = out if name == "index" else parts[0]
+        action = {index: "gather", scatter: "scatter", update: "put"}[primitive]
+        variable = out if primitive is index else parts[0]
         kernel.items.append(Item(action, None, variable, indexed_view, tuple(places)))
         self.checks = True
-        if name == "index":
-            self.values[out] = Value(step, kernel)
+        if primitive is index:
+            self.values[out] = PlannedValue(step, kernel)
             return
-        if name == "scatter":
+        if primitive is scatter:
             kernel.cleared.append(target)
-        self.values[out] = Value(step, view=target)
+        self.values[out] = PlannedValue(step, view=target)
 
-    def _put(self, action: str, variable: Variable, view: View, after: int) -> int:
+    def _put(self, action: str, variable: Variable, view: BufferView, after: int) -> int:
         kernel, step = self._place((variable,), view.shape, after)
         kernel.items.append(Item(action, None, variable, view))
         return int(step)
@@ -412,7 +412,7 @@ class Plan:
         (x,), (out,) = equation.inputs, equation.outputs
         kernel, step = self._place((x,), x.spec.shape)
         view = self._fresh(out)
-        # Seen over the shape of the argument, a result stands still along the reduced axes.
+        # Over the shape of the argument, a result has stride 0 along the reduced axes.
         axes = equation.params["axis"]
         kept = iter(view.strides)
         strides = []
@@ -423,9 +423,9 @@ class Plan:
                 strides.append(0)
                 if equation.params["keepdims"]:
                     next(kept)
-        spread = View(view.buffer, x.spec.shape, tuple(strides))
+        spread = BufferView(view.buffer, x.spec.shape, tuple(strides))
         kernel.items.append(Item("reduce", equation, out, spread))
-        self.values[out] = Value(step, view=view)
+        self.values[out] = PlannedValue(step, view=view)
 
     def _multiply(self, equation: Equation) -> None:
         (x, y), (out,) = equation.inputs, equation.outputs
@@ -436,15 +436,15 @@ class Plan:
         )
         product = self._matrices(a, b, target)
         small = is_small(product.a, product.b)
-        # Small products want rows of b, several times; BLAS wants matrices in rows or in columns.
+        # Small products read contiguous rows of b several times; BLAS needs contiguous rows or columns.
         if not small and gemm_arguments(arranged(product)) is None:
             product = self._matrices(self._copied(x), self._copied(y), target)
         elif small and product.a.shape[-2] > 4 and _is_broken(arranged(product).b):
             product = self._matrices(a, self._copied(y), target)
         self.steps.append(product)
-        self.values[out] = Value(len(self.steps) - 1, view=target)
+        self.values[out] = PlannedValue(len(self.steps) - 1, view=target)
 
-    def _copied(self, variable: Variable) -> View:
+    def _copied(self, variable: Variable) -> BufferView:
         """A copy of a value in C order."""
         if variable not in self._copies:
             view = self._copies[variable] = self._whole("work", -1, variable)
@@ -452,7 +452,7 @@ class Plan:
         return self._copies[variable]
 
     @staticmethod
-    def _matrices(a: View, b: View, c: View) -> Product:
+    def _matrices(a: BufferView, b: BufferView, c: BufferView) -> Product:
         """Vectors are matrices with one row, or one column."""
         if len(a.shape) == 1:
             a = _with_axis(a, 0)
@@ -465,7 +465,7 @@ class Plan:
         return Product(a, broadcast(b, (*lanes, *b.shape[-2:])), c)
 
     def _finish(self, k: int, variable: Variable) -> None:
-        """See that a result is in a buffer of its own, in C order."""
+        """Make sure that a result has its own buffer, in C order."""
         shape = variable.spec.shape
         value = self.values[variable]
         if value.view is None and value.kernel is not None:
@@ -487,7 +487,7 @@ class Plan:
 
 
 def _diagonal(value: Any) -> tuple[int, float] | None:
-    """(k, s) for a matrix that is s where row + k = column and 0 elsewhere, as bases of Jacobians are."""
+    """(k, s) for a matrix that is s where row + k = column and 0 elsewhere, like a basis of Jacobians."""
     if value.ndim != 2 or value.size < 1 << 10 or value.dtype.kind != "f":
         return None
     places = np.flatnonzero(value[0])
@@ -495,31 +495,31 @@ def _diagonal(value: Any) -> tuple[int, float] | None:
     entries = np.diagonal(value, offset)
     if not len(entries) or np.count_nonzero(value) != len(entries):
         return None
-    negative = np.count_nonzero(np.signbit(value))  # zeros may be, too
+    negative = np.count_nonzero(np.signbit(value))  # zeros may be negative, too
     if not np.all(entries == entries[0]) or negative != (len(entries) if entries[0] < 0 else 0):
         return None
     return offset, float(entries[0])
 
 
-def _part(view: View, template: tuple[Any, ...]) -> View:
+def _part(view: BufferView, template: tuple[Any, ...]) -> BufferView:
     part = indexed(view, template)
     assert part is not None
     return part
 
 
-def _is_broken(matrix: View) -> bool:
+def _is_broken(matrix: BufferView) -> bool:
     """Whether the rows of a matrix do not lie in memory in one piece."""
     return matrix.shape[-1] > 1 and matrix.strides[-1] != 1
 
 
-def _with_axis(view: View, axis: int) -> View:
+def _with_axis(view: BufferView, axis: int) -> BufferView:
     shape, strides = list(view.shape), list(view.strides)
     shape.insert(axis, 1)
     strides.insert(axis, 0)
     return view._replace(shape=tuple(shape), strides=tuple(strides))
 
 
-def _is_c_order(view: View) -> bool:
+def _is_c_order(view: BufferView) -> bool:
     expected = c_strides(view.shape)
     return not view.offset and all(
         have == want or n == 1

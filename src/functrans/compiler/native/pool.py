@@ -1,8 +1,8 @@
-"""The threads that share the parts of large loops: made once, kept, and asleep when there is nothing to do.
+"""The thread pool that shares the parts of large loops: created once, and asleep when there is nothing to do.
 
-A job is a function of a table and the number of a part. Whoever is free takes the next part, the caller
-included, so a thread that comes late, or never, costs time and nothing else. After a job a thread looks for
-the next one for some 50 microseconds, since loops often follow each other closely; then it sleeps.
+A job is a function of a table and the number of a part. Any free thread takes the next part, and so does the
+caller, so a thread that is late, or never comes, only costs time. After a job, a thread polls for the next
+one for about 50 microseconds, since loops often follow each other closely; then it sleeps.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import signal
 
 _LOOKS = 2000  # for the next job, before a thread sleeps
 _PATIENCE = 20000  # looks for the end of the last part, before the caller lets others run
-MAX_PARTS = (1 << 16) - 1
 
 
 def pool_text(pause: str) -> str:
-    """The functions `ft_run`, which runs a job, and `ft_forget`, for a process that has lost its threads.
+    """The functions `ft_run`, which runs a job, and `ft_forget`, for a forked process without threads.
 
-    `pause` is a call for loops that wait. `@word` holds the number of the job in its
+    `pause` is the call in waiting loops. `@word` holds the number of the job in its
     upper half, then the number of parts and that of the next part, 16 bits each. A part is taken by
     adding one to the word while it is unchanged: only then are `@function` and `@table`, read in
     between, those of the same job, since the next one is not set up before all parts of this one are done.

@@ -1,4 +1,4 @@
-"""x^y = e^(y log(x)), with log(x) to about 65 bits so that a y log(x) of hundreds is exact enough."""
+"""x^y = e^(y log(x)), with about 65 bits of log(x), so that even a large y log(x) is accurate enough."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 
 
 def log_sum(x: Vector) -> Sum:
-    """log(x) of a positive finite float64, within about 2^-65 of itself."""
+    """log(x) of a positive finite float64, with a relative error of about 2^-65."""
     exponent, f = split(x)
     # log(1 + f) = 2 s + s z (2/3 + z q(z)) with s = f/(2 + f) and z = s².
     s = quotient(Sum(f, x.splat(0.0)), exact_sum_ordered(x.splat(2.0), f))
@@ -73,5 +73,5 @@ def power(x: Vector, y: Vector) -> Vector:
     result = where(odd & (x.bits() < 0), -result, result)
     finite_negative = (x < 0.0) & (x > -math.inf)
     result = where(finite_negative & ~integral, math.nan, result)
-    # Also 1^nan and nan^0 are 1.
+    # 1^nan and nan^0 are 1, too.
     return where(x.equals(1.0) | y.equals(0.0), 1.0, result)

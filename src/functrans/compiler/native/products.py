@@ -1,4 +1,4 @@
-"""Matrix products: small ones as loops over registers, large ones as calls of BLAS."""
+"""Matrix products: small ones as loops over registers, large ones as calls to BLAS."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from functrans.compiler.native.kinds import Kind, literal
+from functrans.compiler.native.instructions import FunctionWriter
+from functrans.compiler.native.kinds import NumberKind, literal
+from functrans.compiler.native.strides import BufferView
 from functrans.compiler.native.tiles import ROWS
-from functrans.compiler.native.views import View
-from functrans.compiler.native.writer import FunctionWriter
 
-_SMALL = 32**3  # multiplications; with less, a call of BLAS costs more than the arithmetic
-# As fast as BLAS, and without its own threads, are loops over matrices that stay in the cache, if their
-# rows do not fall on the same lines of it.
+_SMALL = 32**3  # multiplications; with fewer, a call to BLAS costs more than the arithmetic
+# Loops over matrices that stay in the cache are as fast as BLAS, and need no threads, if their rows do not
+# map to the same cache lines.
 _CACHE, _PAGE = 1 << 21, 1 << 12
-_LARGE = 1 << 26  # multiplications; with more, the finer blocks of BLAS win
+_LARGE = 1 << 26  # multiplications; with more, the finer blocks of BLAS are faster
 _WORTH = 1 << 20  # multiplications; with more, several threads share the rows
-_SHARES = 4  # bands of rows for each thread, at most
+_SHARES = 4  # at most this many bands of rows per thread
 _LONGEST_VECTOR = 64  # bytes
 
 
 class Product(NamedTuple):
     """out = a @ b for stacks of matrices; all three have the same leading axes."""
 
-    a: View
-    b: View
-    out: View
+    a: BufferView
+    b: BufferView
+    out: BufferView
 
 
 class Blas(NamedTuple):
@@ -43,7 +43,7 @@ class Blas(NamedTuple):
 
 @cache
 def find_blas() -> Blas | None:
-    """The BLAS that NumPy's wheels bring and have loaded, or the one that SciPy offers, or None."""
+    """The BLAS that NumPy's wheels have loaded, or the one that SciPy provides, or None."""
     for path in glob(join(dirname(np.__file__), "..", "numpy.libs", "*openblas*")):
         try:
             library = ctypes.CDLL(path)
@@ -70,20 +70,20 @@ def _address(pointer: ctypes.c_void_p) -> int:
 
 
 def is_loop(rows: int, inner: int, columns: int, size: int) -> bool:
-    """Whether a product of matrices with entries of so many bytes is a loop of our own."""
+    """Whether a product of matrices with entries of `size` bytes runs as a generated loop."""
     work = rows * inner * columns
     fits = inner * columns * size <= _CACHE and columns * size % _PAGE != 0
     return work <= _SMALL or (fits and work <= _LARGE)
 
 
-def is_small(a: View, b: View) -> bool:
+def is_small(a: BufferView, b: BufferView) -> bool:
     return is_loop(a.shape[-2], a.shape[-1], b.shape[-1], a.buffer.kind.size)
 
 
 def is_tiled(product: Product) -> bool:
-    """Whether the function for matrices of any size does it: it is compiled already, most of the time.
+    """Whether to use the function for matrices of any size, which is usually compiled already.
 
-    The smallest ones are faster as code of their own.
+    The smallest matrices are faster with specialized code.
     """
     a, b, c = product
     unbroken = b.strides[-1] == 1 and c.strides[-1] == 1 and b.shape[-1] > 1
@@ -95,9 +95,9 @@ def bands(product: Product, threads: int) -> list[tuple[int, int]]:
     """The rows of the result in bands for several threads, or all in one."""
     a, b, _ = product
     rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-    # A matrix times a vector waits for memory, and takes longer than its arithmetic.
+    # A matrix-vector product is limited by memory, and takes longer than its arithmetic.
     work = rows * inner * columns * (4 if columns == 1 else 1)
-    # Rows shorter than a vector are no dot products: see `_matrix`.
+    # Rows shorter than a vector are not dot products: see `_matrix`.
     dots = is_dots(product) and inner * a.buffer.kind.size >= _LONGEST_VECTOR
     shared = is_tiled(product) or (dots and not lane_loops(product))
     if not shared or work < _WORTH or rows < 4 * ROWS or threads < 2:
@@ -108,22 +108,22 @@ def bands(product: Product, threads: int) -> list[tuple[int, int]]:
 
 
 def is_dots(product: Product) -> bool:
-    """Whether rows of a, and the one column of b, lie in memory in one piece."""
+    """Whether the rows of a and the one column of b are contiguous."""
     a, b, _ = product
     return b.shape[-1] == 1 and is_small(a, b) and a.strides[-1] == b.strides[-2] == 1
 
 
 def arranged(product: Product) -> Product:
-    """The product, or its transpose, such that the result has unit stride along its columns."""
+    """The product, or its transpose, so that the result has unit stride along its columns."""
     a, _, c = product
     if c.shape[-1] == 1:
-        swap = a.strides[-2] == 1  # a vector times a matrix in rows
+        swap = a.strides[-2] == 1  # a vector times a row-major matrix
     else:
         swap = c.strides[-1] != 1 and c.strides[-2] == 1
     return Product(*(_flipped(view) for view in (product.b, a, c))) if swap else product
 
 
-def _flipped(view: View) -> View:
+def _flipped(view: BufferView) -> BufferView:
     return view._replace(
         shape=(*view.shape[:-2], view.shape[-1], view.shape[-2]),
         strides=(*view.strides[:-2], view.strides[-1], view.strides[-2]),
@@ -147,11 +147,11 @@ class ProductWriter:
     """
 
     def __init__(self, product: Product, vector_bytes: int, gemm_slot: int, in_bands: bool) -> None:
-        self.gemm_slot = gemm_slot  # of the context, where the address of gemm is
+        self.gemm_slot = gemm_slot  # in the context, of the address of gemm
         self.in_bands = in_bands
         self.product = product
         self.writer = FunctionWriter()
-        self.kind: Kind = product.out.buffer.kind
+        self.kind: NumberKind = product.out.buffer.kind
         self.vector_bytes = vector_bytes
         self.m, self.k = self.product.a.shape[-2:]
         self.n = self.product.b.shape[-1]
@@ -190,7 +190,7 @@ class ProductWriter:
         return self.writer.op(f"getelementptr {self.kind.memory}, ptr {pointer}, i64 {distance}")
 
     def _matrix(self, a: str, b: str, c: str) -> None:
-        """Blocks of rows by blocks of columns, the last of each as large as is left."""
+        """Blocks of rows by blocks of columns; the last ones are smaller."""
         if not is_small(self.product.a, self.product.b):
             self._gemm(a, b, c)
             return
@@ -216,7 +216,7 @@ class ProductWriter:
         writer.do(f"call void {gemm}({', '.join(f'ptr {argument}' for argument in arguments)})")
 
     def _column_block(self) -> int:
-        """Two vectors, if there are so many columns; for a single row as many as there are registers for."""
+        """Two vectors, if there are enough columns; for a single row, as many as fit in registers."""
         width = self.vector_bytes // self.kind.size
         block = (2 if self.m > 1 else 16) * width
         while block > 1 and block > self.n:
@@ -224,7 +224,7 @@ class ProductWriter:
         return block
 
     def _dots(self, a: str, b: str, c: str) -> None:
-        """A matrix times a vector: four rows at a time, along vectors."""
+        """A matrix-vector product: dot products, four rows at a time."""
         writer, down, step = self.writer, self.product.a.strides[-2], self.product.out.strides[-2]
         for first, height, count in _blocks(self.m, ROWS):
             rows, out = self._at(a, first * down), self._at(c, first * step)
@@ -244,7 +244,7 @@ class ProductWriter:
             elif height == ROWS:
                 low, high = (writer.op(f"sdiv i64 {bound}, {ROWS}") for bound in ("%lo", "%hi"))
                 writer.loop(low, high, 1, band, once=False)
-            else:  # the rest is for the last band
+            else:  # the last band has the remainder
                 last, further = writer.label(), writer.label()
                 writer.branch(writer.op(f"icmp eq i64 %hi, {self.m}"), last, further)
                 writer.start(last)
@@ -260,7 +260,7 @@ class ProductWriter:
             body("0", [])
 
     def _dot_rows(self, rows: str, b: str, height: int) -> list[str]:
-        """The products of some rows with b, as numbers."""
+        """The dot products of some rows with b, as scalars."""
         writer, kind, stride = self.writer, self.kind, self.product.a.strides[-2]
         lanes = self.vector_bytes // kind.size
         vector, suffix = f"<{lanes} x {kind.register}>", "f64" if kind.letter == "d" else "f32"
@@ -290,7 +290,7 @@ class ProductWriter:
         ]
 
     def _piece(self, pointer: str, count: int, lanes: int) -> str:
-        """`count` numbers from an address on, and zeros."""
+        """`count` numbers from an address, followed by zeros."""
         writer, kind = self.writer, self.kind
         vector = f"<{lanes} x {kind.register}>"
         if count == lanes:
@@ -308,7 +308,7 @@ class ProductWriter:
     def _tiles(
         self, a: str, b: str, c: str, rows: tuple[int, int, int], columns: tuple[int, int, int]
     ) -> None:
-        """All tiles of one size: loops over where they are, and one tile inside."""
+        """All tiles of one size: loops over their positions, with one tile inside."""
         (first_row, height, row_count), (first, width, count) = rows, columns
         left, right, out = self.product
         a = self._at(a, first_row * left.strides[-2])
@@ -333,12 +333,12 @@ class ProductWriter:
             self._repeat(row_count if by_columns else count, inner)
             return []
 
-        # The columns of a large b stay in the cache while all rows go by; else a row does.
+        # The columns of a large b stay in the cache during a pass over all rows; otherwise a row does.
         by_columns = self.k * self.n * self.kind.size > _CACHE // 4
         self._repeat(count if by_columns else row_count, outer)
 
     def _tile(self, a: str, b: str, c: str, height: int, width: int) -> None:
-        """height x width entries of the result, in registers while we go along the inner axis."""
+        """height x width elements of the result, in registers during the loop over the inner axis."""
         writer, kind = self.writer, self.kind
         left, right, out = self.product
         lanes = min(width, self.vector_bytes // kind.size)
@@ -403,7 +403,7 @@ class ProductWriter:
 
 
 def _blocks(length: int, block: int) -> list[tuple[int, int, int]]:
-    """A length as (start, size, count) of blocks: as many as fit, then halves of them for the rest."""
+    """A length split into (start, size, count) of blocks: as many as fit, then halves for the remainder."""
     found, start = [], 0
     while start < length:
         count = (length - start) // block
@@ -418,9 +418,9 @@ def _blocks(length: int, block: int) -> list[tuple[int, int, int]]:
 
 
 def gemm_arguments(product: Product) -> list[str] | None:
-    """The arguments of gemm that are numbers: letters, sizes and leading dimensions; None if not.
+    """The letters, sizes and leading dimensions for gemm, or None if it cannot be used.
 
-    BLAS counts columns first, so it computes the transpose of the result from the transposes.
+    BLAS is column-major, so it computes the transpose of the result from the transposes.
     """
     (m, k), n = product.a.shape[-2:], product.b.shape[-1]
     a, b = _leading(product.a), _leading(product.b)
@@ -432,7 +432,7 @@ def gemm_arguments(product: Product) -> list[str] | None:
     return [b[0], a[0], str(n), str(m), str(k), str(b[1]), str(a[1]), str(row)]
 
 
-def _leading(view: View) -> tuple[str, int] | None:
+def _leading(view: BufferView) -> tuple[str, int] | None:
     """N and the distance of rows for a matrix in rows, T and that of columns for one in columns."""
     (rows, columns), (down, along) = view.shape[-2:], view.strides[-2:]
     if (along == 1 or columns == 1) and (down >= columns or rows == 1):

@@ -1,12 +1,12 @@
-"""Sums into slices as slices of sums, so that every entry of the result is written once.
+"""Sums into slices as slices of sums, so that every element of the result is written once.
 
-The derivative by x[1:] and x[:-1] is a sum of two arrays, each put into its part of zeros. Along the axis,
-the parts meet and leave at a few places; between two of them, the result is a sum of slices:
+The derivative of code with x[1:] and x[:-1] is a sum of two arrays, each padded with zeros. Along the axis,
+the parts begin and end at a few positions; between two of them, the result is a sum of slices:
 
     zeros; out[:-1] += a; out[1:] += b   =   concatenate(a[:1], a[1:] + b[:-1], b[-1:])
 
-A slice of a computed value is computed from slices of what it was computed from. So this is done where that
-is cheap arithmetic on what is in memory anyway.
+A slice of a computed value is computed from slices of its operands. So this is done where that is cheap
+arithmetic on values that are in memory anyway.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from functrans.compiler.native.entrywise import operand_kinds
+from functrans.compiler.native.lowering import operand_kinds
 from functrans.compiler.passes import Rewriter
 from functrans.graph.graph import Equation, Graph, Variable
 from functrans.ops import elementwise as ew
@@ -22,8 +22,8 @@ from functrans.ops import structure
 from functrans.ops.indexing import ARRAY, index, scatter_sum
 
 _CHEAP = frozenset({ew.add, ew.subtract, ew.multiply, ew.negative})
-# Operations that are done once more, at most: for vectors, and for more axes, whose rows a kernel can begin
-# one by one instead (see `Rows` in loops.py).
+# How many operations may be repeated: for vectors, and for arrays with more axes, whose rows a kernel can
+# begin one by one instead (see `Rows` in loops.py).
 _OF_VECTORS, _OF_ROWS = 24, 6
 _MOST_PIECES = 5
 _WORTH = 1 << 12  # entries
@@ -63,14 +63,14 @@ def _in_pieces(walk: Rewriter, equation: Equation) -> Variable | None:
             if start <= low and high <= stop:
                 piece = slicer.part(part, axis, low - start, high - start)
                 total = piece if total is None else walk.emit(ew.add, total, piece)
-        if total is None:  # nothing is added here
+        if total is None:  # no part covers this range
             return None
         pieces.append(total)
     return walk.emit(structure.concatenate, *pieces, axis=axis)
 
 
 def _range(template: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """(axis, start, stop) of an index that is a slice along one axis, and takes all of the others."""
+    """(axis, start, stop) of an index that slices one axis and keeps the others."""
     if len(template) > len(shape) or not all(isinstance(entry, slice) for entry in template):
         return None
     bounds = [entry.indices(length) for entry, length in zip(template, shape, strict=False)]
@@ -81,11 +81,11 @@ def _range(template: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, int,
 
 
 def _is_cheap(walk: Rewriter, variable: Variable, size: int, counted: set[Variable]) -> bool:
-    """Whether slices of a value of the size of the result are cheap; counts what is computed again."""
+    """Whether slices of a value of the size of the result are cheap; counts the repeated operations."""
     equation = walk.origin.get(variable)
     if equation is None or variable in counted:
         return True
-    if operand_kinds(equation) is None:  # in memory, or a view of what is
+    if operand_kinds(equation) is None:  # in memory, or a view of a value in memory
         return ARRAY not in equation.params.get("template", ())
     if _is_small(variable, size):
         return True
@@ -96,7 +96,7 @@ def _is_cheap(walk: Rewriter, variable: Variable, size: int, counted: set[Variab
 
 
 def _is_small(variable: Variable, size: int) -> bool:
-    """Whether a value may as well be put into memory."""
+    """Whether a value may as well be stored in memory."""
     return bool(8 * variable.spec.size <= size)
 
 

@@ -6,21 +6,21 @@ import os
 from functools import cache
 from typing import NamedTuple
 
-from functrans.compiler.native.entrywise import Lanes
+from functrans.compiler.native.instructions import FunctionWriter
+from functrans.compiler.native.lanes import LaneWriter
 from functrans.compiler.native.loops import KernelWriter
-from functrans.compiler.native.writer import FunctionWriter
 
-# Waking a thread takes some 30 microseconds, so a loop must take longer, and so should a part of it. Times
-# are estimates, in nanoseconds for each entry.
+# Waking a thread takes about 30 microseconds, so a loop must take longer, and so should a part of it. Times
+# are estimates, in nanoseconds per element.
 _WORTH, _PART = 60e3, 30e3
 _OPERATION, _FUNCTION, _BYTE = 0.15, 1.5, 0.06
-# Parts for each thread: with several, one that is held up leaves more to the others.
+# Parts per thread: with several, a thread that is delayed leaves more of them to the others.
 _SHARES = 4
 
 
 @cache
 def thread_count() -> int:
-    """How many threads a loop may use: FUNCTRANS_NUM_THREADS, or the processors there are for us."""
+    """How many threads a loop may use: FUNCTRANS_NUM_THREADS, or the number of available processors."""
     if os.name != "posix":
         return 1
     wanted = os.environ.get("FUNCTRANS_NUM_THREADS", "")
@@ -30,8 +30,8 @@ def thread_count() -> int:
     return min(len(available(0)) if available else os.cpu_count() or 1, 64)
 
 
-def parts_of(loops: KernelWriter) -> list[tuple[int, int]]:
-    """The parts of the outermost loop, some for each thread; a single one if more are not worth it."""
+def thread_parts(loops: KernelWriter) -> list[tuple[int, int]]:
+    """The parts of the outermost loop, some for each thread; a single one if more would not pay off."""
     length, time = loops.loops[0].length, _nanoseconds(loops)
     if thread_count() < 2 or time < _WORTH or not (loops.is_parallel or loops.is_total):
         return [(0, length)]
@@ -43,13 +43,13 @@ def parts_of(loops: KernelWriter) -> list[tuple[int, int]]:
 
 
 def whole_rounds(loops: KernelWriter, length: int) -> int:
-    """A length of the outermost loop, or a little more: ranges begin and end between rounds."""
+    """A length of the outermost loop, rounded up to whole iterations."""
     step = loops.round if len(loops.loops) == 1 else 1
     return -(-length // step) * step
 
 
 def shares(nanoseconds: float) -> int:
-    """How many parts there are for each thread."""
+    """The number of parts per thread."""
     return int(max(1, min(_SHARES, nanoseconds / thread_count() // _PART)))
 
 
@@ -68,7 +68,7 @@ def _nanoseconds(loops: KernelWriter) -> float:
 
 
 class Job(NamedTuple):
-    """A function of a table and a part: its name, and the types and values of what is in the table."""
+    """A function of a table and a part: its name, and the types and values of the table's entries."""
 
     name: str
     kinds: list[str]
@@ -88,8 +88,8 @@ def in_table_form(
 ) -> str:
     """A function of pointers and a range, (..., lo, hi), as one of a table and the number of a part.
 
-    The last entry of the table is where the ranges of all parts are. At the places of `cells` it has
-    where the parts have their own cells. Parts from `parts` on come afterward.
+    The last entry of the table is the address of the ranges of all parts. At the positions in `cells`, it has
+    the addresses of cells, one for each part. Parts numbered `parts` and above run afterward.
     """
     opening = ["entry:", f"  %fresh = icmp ult i64 %part, {parts}"]
     for k, (kind, name) in enumerate(parameters[:-2]):
@@ -119,16 +119,16 @@ def run_in_threads(writer: FunctionWriter, job: Job, parts: int) -> str:
 
 
 def private_cells(writer: FunctionWriter, count: int) -> str:
-    """A place for the total of each part, apart from those of the others."""
+    """Memory for the total of each part, on separate cache lines."""
     return writer.op(f"alloca [64 x i8], i64 {count}, align 64")
 
 
 def combine_cells(
     writer: FunctionWriter, loops: KernelWriter, item: int, cells: str, count: int, target: str
 ) -> None:
-    """Put the totals of all parts together."""
+    """Combine the totals of all parts."""
     kind = loops.accesses[loops.targets[item]].view.buffer.kind
-    lanes = Lanes(writer, 1)
+    lanes = LaneWriter(writer, 1)
     vector, total = f"<1 x {kind.memory}>", ""
     for part in range(count):
         cell = writer.op(f"getelementptr [64 x i8], ptr {cells}, i64 {part}")

@@ -1,16 +1,16 @@
 """The product of two matrices of any size, as a function that all modules share.
 
-A tile of the result, four rows by two vectors, is in registers while we go along the inner axis. Tiles go
-down a block of rows of a that stays in the cache, then on to the next two vectors of b. What is left over
-at the right has lanes switched off, and what is left over at the bottom goes row by row.
+A tile of the result, four rows by two vectors, stays in registers during the loop over the inner axis. Tiles
+go down a block of rows of a that stays in the cache, then on to the next two vectors of b. The columns left
+over at the right use masked lanes, and the rows left over at the bottom are computed one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from functrans.compiler.native.kinds import Kind
-from functrans.compiler.native.writer import FunctionWriter
+from functrans.compiler.native.instructions import FunctionWriter
+from functrans.compiler.native.kinds import NumberKind
 
 ROWS = 4  # of a tile
 _VECTORS = 2  # of a tile, side by side
@@ -18,7 +18,7 @@ _BLOCK = 1 << 18  # bytes of a that should stay in the cache
 _SIZES = ("k", "n", "a_row", "a_column", "b_row", "c_row", "block")
 
 
-def sizes(k: int, n: int, strides: Sequence[int], size: int) -> list[int]:
+def tile_sizes(k: int, n: int, strides: Sequence[int], size: int) -> list[int]:
     """The numbers of `_SIZES`, for matrices with these strides and entries of `size` bytes."""
     block = max(_BLOCK // (k * size) // ROWS * ROWS, ROWS)
     return [k, n, *strides, block]
@@ -31,7 +31,7 @@ class TileWriter:
     after the last for every part. Columns of b and c are next to each other.
     """
 
-    def __init__(self, name: str, kind: Kind, vector_bytes: int) -> None:
+    def __init__(self, name: str, kind: NumberKind, vector_bytes: int) -> None:
         self.name = name
         self.kind = kind
         self.lanes = vector_bytes // kind.size
@@ -94,7 +94,7 @@ class TileWriter:
         return []
 
     def _masks(self, left: str) -> list[str]:
-        """Which lanes of each vector are among the `left` columns that there are."""
+        """Which lanes of each vector are among the `left` remaining columns."""
         writer, integers = self.writer, f"<{self.lanes} x i64>"
         first = writer.op(f"insertelement {integers} poison, i64 {left}, i32 0")
         spread = writer.op(

@@ -1,4 +1,4 @@
-"""Sine, cosine and tangent. Arguments beyond `LARGE` are rare, and the C library's concern."""
+"""Sine, cosine and tangent. Arguments beyond `LARGE` are rare, and left to the C library."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from functrans.compiler.native.vectors import (
 )
 
 TWO_OVER_PI = 0.6366197723675814
-# π/2 as a sum of three numbers. With an integer n the product of the first is a multiple of its last
-# place, so that x less this product is exact, by fma, if it is small.
+# π/2 as a sum of three numbers. The product of the first with an integer n is a multiple of its last place,
+# so that fma computes x minus this product exactly if the difference is small.
 HALF_PI = {
     "d": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
     "f": (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
 }
-# Up to here x · 2/π is exact enough to tell the quadrant, and three numbers are enough.
+# Up to here, x · 2/π is accurate enough to find the quadrant, and three numbers are enough.
 LARGE = {"d": 2.0**40, "f": 2.0**16}
 
 
@@ -57,12 +57,12 @@ def waves(r: Sum) -> tuple[Sum, Sum]:
 
 
 def top_bit(bits: Vector, place: int) -> Vector:
-    """The bit at this place moved to that of the sign."""
+    """Move the bit at this position to the sign bit."""
     return bits << (bits.form.bits - 1 - place)
 
 
 def flipped(x: Vector, bits: Vector) -> Vector:
-    """x with another sign where the highest of the bits is set."""
+    """x with its sign flipped where the highest of the bits is set."""
     sign = -1 << (x.form.bits - 1)
     return (x.bits() ^ (bits & sign)).real()
 

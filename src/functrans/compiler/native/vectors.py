@@ -1,7 +1,7 @@
 """Vectors of LLVM IR with Python's operators, so that a formula reads like mathematics.
 
-A `Vector` is an SSA value of a vector type and the builder that extends it. Python numbers among the
-operands become constants in all lanes. Which formulas there are is the subject of the other files.
+A `Vector` is an SSA value of a vector type and the builder that extends it. Python numbers among the operands
+become constants in all lanes. The formulas are in the other files.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Format:
     real: ir.Type
     integer: ir.IntType
     fraction: int  # bits of the fraction, so that 2**-fraction is the ulp of 1
-    bias: int  # the exponent of 1.0 in its bits
-    libm: str  # how the C library marks its functions of this kind
+    bias: int  # the exponent field of 1.0
+    libm: str  # the suffix of the C library's functions of this kind
 
     @property
     def bits(self) -> int:
@@ -52,12 +52,12 @@ FORMATS = {
 
 @lru_cache(maxsize=4096)
 def constant(kind: ir.VectorType, number: float, sign: float) -> ir.Constant:
-    """A number in all lanes. It is kept, as its text is slow to make; the sign tells 0.0 from -0.0."""
+    """A number in all lanes, cached because its text is slow to make; the sign tells 0.0 from -0.0."""
     return ir.Constant(kind, [ir.Constant(kind.element, number)] * kind.count)
 
 
 class Vector:
-    """A vector of floats, of integers as wide as the floats, or of truth values."""
+    """A vector of floats, of integers as wide as the floats, or of bools."""
 
     __slots__ = ("builder", "form", "value")
 
@@ -67,7 +67,7 @@ class Vector:
         self.value = value
 
     def like(self, value: ir.Value) -> Vector:
-        """`value` as a vector beside this one."""
+        """`value` as a vector to combine with this one."""
         return Vector(self.builder, self.form, value)
 
     def lift(self, operand: Vector | float) -> ir.Value:
@@ -115,7 +115,7 @@ class Vector:
     def __neg__(self) -> Vector:
         return self.like(self.builder.fneg(self.value))
 
-    # Integers and truth values.
+    # Integers and bools.
 
     def __and__(self, other: Vector | int) -> Vector:
         return self.like(self.builder.and_(self.value, self.lift(other)))
@@ -133,7 +133,7 @@ class Vector:
         return self.like(self.builder.shl(self.value, self.lift(places)))
 
     def __rshift__(self, places: int) -> Vector:
-        """A shift that fills in zeros: AVX2 has no other for 64 bits."""
+        """A logical shift: AVX2 has no arithmetic one for 64 bits."""
         return self.like(self.builder.lshr(self.value, self.lift(places)))
 
     # Comparisons, false where an operand is nan.
@@ -173,7 +173,7 @@ class Vector:
         return self.like(self.builder.bitcast(self.value, kind))
 
 
-# What a file by subject defines: vectors of one type to a vector of that type.
+# A function from vectors of one type to a vector of that type.
 Formula = Callable[..., Vector]
 
 
@@ -185,7 +185,7 @@ def where(condition: Vector, x: Vector | float, y: Vector | float) -> Vector:
 
 
 def intrinsic(name: str, *operands: Vector) -> Vector:
-    """LLVM's own function `name` of vectors of one type, declared on first use."""
+    """LLVM's intrinsic `name` for vectors of one type, declared on first use."""
     first = operands[0]
     module, kind = first.builder.module, first.value.type
     full = f"llvm.{name}.v{kind.count}f{first.form.bits}"
@@ -241,7 +241,7 @@ def horner(x: Vector, coefficients: Sequence[float]) -> Vector:
 
 
 def polynomial(x: Vector, coefficients: Sequence[float]) -> Vector:
-    """As `horner`; long ones are split into even and odd powers, which a processor runs side by side."""
+    """Like `horner`; long ones are split into even and odd powers, which a processor computes in parallel."""
     if len(coefficients) < 8:
         return horner(x, coefficients)
     z = x * x
@@ -257,8 +257,8 @@ def power_of_two(exponent_bits: Vector) -> Vector:
 def lane_by_lane(where_slow: Vector, x: Vector, fast: Vector, name: str) -> Vector:
     """`fast`, but the C function `name` of x in the lanes where the condition holds.
 
-    For arguments so rare that vector code for them would only cost time. If the condition holds
-    somewhere, a loop calls the C function for every lane.
+    This is for rare arguments, for which vector code would only cost time. If the condition holds
+    anywhere, a loop calls the C function for every lane.
     """
     builder = x.builder
     module = builder.module
@@ -268,7 +268,7 @@ def lane_by_lane(where_slow: Vector, x: Vector, fast: Vector, name: str) -> Vect
     if scalar is None:
         scalar = ir.Function(module, ir.FunctionType(kind.element, [kind.element]), name)
         scalar.attributes.add("nounwind")
-        scalar.attributes.add("readnone")  # errno is nobody's concern
+        scalar.attributes.add("readnone")  # errno is ignored
     any_slow = builder.icmp_unsigned(
         "!=",
         builder.bitcast(where_slow.value, ir.IntType(kind.count)),

@@ -1,16 +1,17 @@
 """Large workspaces: the one that was used last is kept for the next call.
 
-The system hands out memory of this size in fresh pages, each of which costs a fault when it is first
-touched; for a short computation that is more than the computation. Smaller blocks stay with the allocator.
+The system allocates memory of this size in fresh pages, each of which costs a page fault when it is first
+touched; for a short computation, that takes longer than the computation. The allocator reuses smaller blocks
+itself.
 """
 
 from __future__ import annotations
 
 KEPT_FROM = 1 << 24  # bytes
-_KEPT_TO = 1 << 29  # larger ones are given back at once
-_HEADER = 64  # before the block: its size, and the rest of a line of the cache
+_KEPT_TO = 1 << 29  # larger ones are freed at once
+_HEADER = 64  # before the block: its size, padded to a cache line
 
-# Whoever takes the kept block leaves null in its place, so two threads never have the same one.
+# Taking the kept block leaves null in its place, so two threads never have the same block.
 WORKSPACE = f"""@kept = internal global ptr null, align 8
 
 define ptr @ft_take_workspace(i64 %size) {{

@@ -1,7 +1,7 @@
-"""Bessel functions and their kin: Hankel, Kelvin, Struve, Airy, Wright, Mathieu, parabolic cylinders.
+"""Bessel and related functions: Hankel, Kelvin, Struve, Airy, Wright, Mathieu, parabolic cylinders.
 
-Derivatives are by the argument; by the order there is no closed form. They follow from the recurrences
-C'_v = (C_{v-1} - C_{v+1})/2 and its kin, which hold at every order of derivative.
+Derivatives are with respect to the argument; for the order there is no closed form. They follow from
+C'_v = (C_{v-1} - C_{v+1})/2 and similar recurrences, which hold for derivatives of every order.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ rule(sc.hankel1, UNKNOWN, lambda x, y: _difference(sc.hankel1, x, y))
 rule(sc.hankel2, UNKNOWN, lambda x, y: _difference(sc.hankel2, x, y))
 rule(sc.iv, UNKNOWN, lambda x, y: _sum(sc.iv, x, y))
 rule(sc.kv, UNKNOWN, lambda x, y: -_sum(sc.kv, x, y))
-rule(sc.yn, UNKNOWN, lambda x, y: _difference(sc.yv, x, y))
-rule(sc.kn, UNKNOWN, lambda x, y: -_sum(sc.kv, x, y))
+# SciPy truncates the orders of these two.
+rule(sc.yn, UNKNOWN, lambda x, y: _difference(sc.yv, np.trunc(x), y))
+rule(sc.kn, UNKNOWN, lambda x, y: -_sum(sc.kv, np.trunc(x), y))
 
 # Scaled by exp(z), exp(-iz), exp(iz); and by exp(-|Im z|), exp(-|Re z|), which are not holomorphic.
 # Far out the slope is a small difference of large terms, which SciPy does not even know for x > 1e9. There
@@ -44,7 +45,7 @@ _TERMS = 12
 
 
 def _far(v: Any, distance: Any) -> Any:
-    """Where so many terms of the series are exact."""
+    """Where this number of terms of the series is exact."""
     return distance > 50 + 2 * v * v
 
 
@@ -145,7 +146,7 @@ rule(sc.k1, lambda x: -(sc.k0(x) + sc.kv(2, x)) / 2)
 rule(sc.k0e, lambda out, x: _slope_of_scaled(_near_k0e, out, 0, x, 1))
 rule(sc.k1e, lambda out, x: _slope_of_scaled(_near_k1e, out, 1, x, 1))
 
-# Spherical: (2n+1) f' = n f_{n-1} - (n+1) f_{n+1} and its kin. These are the ufuncs behind
+# Spherical: (2n+1) f' = n f_{n-1} - (n+1) f_{n+1} and similar. These are the ufuncs behind
 # scipy.special.spherical_jn, spherical_yn, spherical_in and spherical_kn, and, ending in _d, behind
 # their derivative=True.
 
@@ -171,7 +172,13 @@ _spherical("kn", -1, -1)
 
 
 def _struve_term(v: Any, x: Any) -> Any:
-    return (x / 2) ** v * sc.rgamma(v + 1.5) / (2 * math.sqrt(math.pi))
+    """In two halves for large v, since the power may overflow where the term does not."""
+    large = v > 50
+    below, above = np.where(large, 1, v), np.where(large, v, 1)
+    half = np.abs(x / 2) ** (above / 2)
+    sign = np.where(x < 0, (-1.0) ** above, 1)
+    power = np.where(large, half * (sc.rgamma(v + 1.5) * half) * sign, (x / 2) ** below)
+    return power * np.where(large, 1, sc.rgamma(below + 1.5)) / (2 * math.sqrt(math.pi))
 
 
 rule(sc.struve, UNKNOWN, lambda x, y: _difference(sc.struve, x, y) + _struve_term(x, y))
@@ -200,11 +207,22 @@ def _over(slope: Any, x: Any, limit: complex) -> Any:
     return np.where(x == 0, limit, slope / np.where(x == 0, 1, x))
 
 
+def _deviation(function: Any, x: Any, sign: int) -> Any:
+    """±(function(x) - 1)/x for I_0 and J_0, by their series Σ (±x²/4)^k / k!² where both are nearly 1."""
+    small = np.abs(x) < 0.5
+    square = sign * np.where(small, x * x, 0) / 4
+    series: Any = 1.0
+    for k in range(7, 1, -1):
+        series = 1 + square / (k * k) * series
+    far = np.where(small, 1, x)
+    return np.where(small, x / 4 * series, sign * (function(far) - 1) / far)
+
+
 # Integrals of Bessel, Struve and Airy functions from 0 to x; those named it2 of f(t)/t or (f(t) - 1)/t.
 several(sc.itj0y0, lambda out, x: (sc.j0(x), sc.y0(x)))
 several(sc.iti0k0, lambda out, x: (sc.i0(x), sc.k0(x)))
-several(sc.it2j0y0, lambda out, x: (_over(1 - sc.j0(x), x, 0.0), -sc.y0(x) / x))
-several(sc.it2i0k0, lambda out, x: (_over(sc.i0(x) - 1, x, 0.0), -sc.k0(x) / x))
+several(sc.it2j0y0, lambda out, x: (_deviation(sc.j0, x, -1), -sc.y0(x) / x))
+several(sc.it2i0k0, lambda out, x: (_deviation(sc.i0, x, 1), -sc.k0(x) / x))
 rule(sc.itstruve0, lambda x: sc.struve(0, x))
 rule(sc.it2struve0, lambda x: -_over(sc.struve(0, x), x, 2 / math.pi))
 rule(sc.itmodstruve0, lambda x: sc.modstruve(0, x))

@@ -14,8 +14,20 @@ _DEGREE = math.pi / 180
 
 
 def _slope_of_exprel(x: Any) -> Any:
-    """d/dx (exp(x) - 1)/x without cancellation at 0: exprel(x) = 1F1(1, 2, x)."""
-    return sc.hyp1f1(2.0, 3.0, x) / 2
+    """d/dx (exp(x) - 1)/x without cancellation at 0: exprel(x) = 1F1(1, 2, x).
+
+    SciPy's 1F1 does not return at infinity, so it is not asked where the slope overflows.
+    """
+    overflows = x > 800
+    return np.where(overflows, np.inf, sc.hyp1f1(2.0, 3.0, np.where(overflows, 1, x)) / 2)
+
+
+def _boxcox_by_lambda(log: Any, lmbda: Any) -> Any:
+    """L² exprel'(λ L), and far left, where exprel'(u) = 1/u², 1/λ², even for x = 0."""
+    u = lmbda * log
+    left = u < -50
+    log, scale = np.where(left, 1, log), np.where(left, lmbda, 1)
+    return np.where(left, 1 / (scale * scale), log**2 * _slope_of_exprel(np.where(left, 1, u)))
 
 
 def log1p_ratio(x: Any) -> Any:
@@ -64,16 +76,16 @@ rule(sc.entr, lambda x: -1 - np.log(x))
 rule(sc.rel_entr, lambda x, y: _rel_entr_by_first(x, y), lambda x, y: -_ratio(x, y))
 rule(sc.kl_div, lambda x, y: _rel_entr_by_first(x, y) - 1, lambda x, y: 1 - _ratio(x, y))
 
-# Box-Cox: with L = log x (or log1p x), out = L exprel(λ L), so d/dλ = L² exprel'(λ L), also at λ = 0.
+# Box-Cox: with L = log x (or log1p x), out = L exprel(λ L), so d/dλ = L² exprel'(λ L), even at λ = 0.
 rule(
     sc.boxcox,
     lambda x, y: x ** (y - 1),
-    lambda x, y: np.log(x) ** 2 * _slope_of_exprel(y * np.log(x)),
+    lambda x, y: _boxcox_by_lambda(np.log(x), y),
 )
 rule(
     sc.boxcox1p,
     lambda x, y: (1 + x) ** (y - 1),
-    lambda x, y: np.log1p(x) ** 2 * _slope_of_exprel(y * np.log1p(x)),
+    lambda x, y: _boxcox_by_lambda(np.log1p(x), y),
 )
 
 

@@ -57,14 +57,14 @@ def _e_by_m(phi: Any, m: Any) -> Any:
 
 
 def _reduced(phi: Any) -> tuple[Any, Any, Any]:
-    """The number of half turns, and the sine, also squared, of what is left."""
+    """The number of half turns, and the sine of the remainder and its square."""
     turns = np.round(phi / np.pi)
     sine = np.sin(phi - np.pi * turns)
     return turns, sine, sine * sine
 
 
 def _per_turn(turns: Any, slope: Any, m: Any) -> Any:
-    """2 turns slope(m), and 0 without a turn, also for m >= 1."""
+    """2 turns slope(m), and 0 without a turn, even for m >= 1."""
     return np.where(turns == 0, 0, 2 * turns * slope(np.where(turns == 0, 0, m)))
 
 

@@ -1,4 +1,4 @@
-"""The error function and its kin, and integrals of exponentials, sines and logarithms."""
+"""The error function and related functions, and integrals of exponentials, sines and logarithms."""
 
 from __future__ import annotations
 
@@ -59,34 +59,85 @@ rule(
 )
 
 
-def _slope_of_wofz(z: Any) -> Any:
+# Faddeeva's function: w' = 2i/√π - 2zw, a difference of nearly equal terms far out. In the upper half plane
+# w = i/(√π z) Σ (2n-1)!! t^n with t = 1/(2z²), next to exp(-z²), which matters near the real axis alone.
+
+_WOFZ_TERMS = 13
+
+
+def _is_far(z: Any) -> Any:
+    """Where that many terms are exact to rounding, and exp(-z²) is negligible or 0."""
+    across, height = np.real(z), np.imag(z)
+    above = (np.abs(z) > 12) & (height >= 1)
+    return above | ((np.abs(z) > 27) & (height >= 0)) | (np.abs(across) > np.hypot(height, 27.4))
+
+
+def _far_series(t: Any, power: int) -> Any:
+    """Σ (2n+1)!! (2n+2)^power t^n: of the first derivative, or with power 1 of the second."""
+    term: Any = 1.0
+    total: Any = 2.0**power
+    for n in range(1, _WOFZ_TERMS):
+        term = term * (2 * n + 1) * t
+        total = total + (2.0 * n + 2) ** power * term
+    return total
+
+
+def _near_slope_of_wofz(z: Any) -> Any:
     return 2j / _ROOT_PI - 2 * z * sc.wofz(z)
+
+
+def _slope_of_wofz(z: Any) -> Any:
+    far = _is_far(z)
+    distant = np.where(far, z, 30j)
+    tail = _far_series(1 / (2 * distant * distant), 0) / (1j * _ROOT_PI * distant * distant)
+    return np.where(far, tail, _near_slope_of_wofz(np.where(far, 1j, z)))
 
 
 rule(sc.wofz, lambda x: _slope_of_wofz(x))
 
-# voigt_profile(x, σ, γ) = Re w(ζ) / (σ √(2π)) with ζ = (x + iγ) / (σ √2).
+# voigt_profile(x, σ, γ) = Re w(ζ) / (σ √(2π)) with ζ = (x + iγ) / (σ √2), and ∂/∂σ = σ ∂²/∂x². Far out, where
+# σ may be 0, it is -Im Σ (2n-1)!! (σ/q)^2n / q / π with q = x + iγ.
 
 
-def _voigt_argument(x: Any, sigma: Any, gamma: Any) -> Any:
-    return (x + 1j * gamma) / (sigma * _ROOT_2)
+def _voigt(x: Any, sigma: Any, gamma: Any, near: Any, far: Any) -> Any:
+    """near(ζ, σ), or far out far((σ/q)², q)"""
+    q = x + 1j * gamma
+    narrow = sigma == 0
+    distant = narrow | _is_far(q / (np.where(narrow, 1, sigma) * _ROOT_2))
+    width, place = np.where(distant, 1, sigma), np.where(distant, 1j, q)
+    q = np.where(distant, q, 30j)
+    ratio = np.where(distant, sigma, 1) / q
+    return np.where(distant, far(ratio * ratio, q), near(place / (width * _ROOT_2), width))
 
 
-def _voigt(x: Any, sigma: Any, gamma: Any, factor: complex) -> Any:
-    slope = _slope_of_wofz(_voigt_argument(x, sigma, gamma))
-    return np.real(factor * slope) / (2 * _ROOT_PI * sigma * sigma)
+def _voigt_by_x(zeta: Any, sigma: Any) -> Any:
+    return np.real(_near_slope_of_wofz(zeta)) / (2 * _ROOT_PI * sigma * sigma)
 
 
-def _voigt_by_sigma(out: Any, x: Any, sigma: Any, gamma: Any) -> Any:
-    zeta = _voigt_argument(x, sigma, gamma)
-    return -out / sigma - np.real(zeta * _slope_of_wofz(zeta)) / (_ROOT_2PI * sigma * sigma)
+def _voigt_by_gamma(zeta: Any, sigma: Any) -> Any:
+    return -np.imag(_near_slope_of_wofz(zeta)) / (2 * _ROOT_PI * sigma * sigma)
+
+
+def _voigt_by_sigma(zeta: Any, sigma: Any) -> Any:
+    curvature = -2 * (sc.wofz(zeta) + zeta * _near_slope_of_wofz(zeta))
+    return np.real(curvature) / (2 * _ROOT_2PI * sigma * sigma)
 
 
 rule(
     sc.voigt_profile,
-    lambda x, y, z: _voigt(x, y, z, 1),
-    lambda out, x, y, z: _voigt_by_sigma(out, x, y, z),
-    lambda x, y, z: _voigt(x, y, z, 1j),
+    lambda x, y, z: _voigt(
+        x, y, z, _voigt_by_x, lambda t, q: np.imag(_far_series(t, 0) / (q * q)) / np.pi
+    ),
+    lambda x, y, z: _voigt(
+        x,
+        y,
+        z,
+        _voigt_by_sigma,
+        lambda t, q: -y * np.imag(_far_series(t, 1) / (q * q * q)) / np.pi,
+    ),
+    lambda x, y, z: _voigt(
+        x, y, z, _voigt_by_gamma, lambda t, q: np.real(_far_series(t, 0) / (q * q)) / np.pi
+    ),
 )
 
 # The normal distribution.
@@ -113,14 +164,15 @@ rule(
 
 
 def _slope_of_expn(out: Any, n: Any, x: Any) -> Any:
-    """E_n' = -E_{n-1}, and E_0 = exp(-x)/x."""
+    """E_n' = -E_{n-1}, and E_0 = exp(-x)/x. SciPy truncates n."""
+    n = np.trunc(n)
     at_zero = n == 0
     lower = sc.expn(np.where(at_zero, 0, n - 1), x)
     return -np.where(at_zero, out * (1 + 1 / x), lower)
 
 
 def _sinhc(x: Any) -> Any:
-    """sinh(x)/x, also at 0."""
+    """sinh(x)/x, and its limit at 0."""
     return (sc.exprel(x) + sc.exprel(-x)) / 2 if dtype_of(x).kind != "c" else np.sinh(x) / x
 
 

@@ -14,15 +14,15 @@ from collections.abc import Callable
 from typing import Any
 
 from functrans.core import errors
-from functrans.core.primitive import Primitive
+from functrans.core.primitive import PRIMITIVES, Primitive, bare
 from functrans.core.shapes import ArraySpec, dtype_of
 from functrans.core.tracer import UFUNCS
-from functrans.ops.families import align_batched, elementwise, elementwise_spec
+from functrans.ops.families import batch_elementwise, elementwise, elementwise_spec
 from functrans.surface.table import as_array
 
 
 class _Unknown:
-    """The partial derivative by an argument for which there is no formula."""
+    """The partial derivative with respect to an argument for which there is no formula."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -39,9 +39,8 @@ def _no_derivative(ufunc: Any, place: int) -> Callable[..., Any]:
 
     def refuse() -> Any:
         raise errors.MissingRuleError(
-            f"scipy.special.{ufunc.__name__} has no derivative by its {argument}, at "
-            f"{errors.user_location()}. Pass a plain number, or functrans.stop_gradient(x) to say "
-            "that the argument is held constant."
+            f"scipy.special.{ufunc.__name__} has no derivative with respect to its {argument}, at "
+            f"{errors.user_location()}. Hold it constant with functrans.stop_gradient(x)."
         )
 
     return refuse
@@ -61,7 +60,12 @@ def rule(ufunc: Any, *partials: Any) -> None:
     unknown = {
         k: _no_derivative(ufunc, k) for k, partial in enumerate(partials) if partial is UNKNOWN
     }
-    primitive = elementwise(ufunc, *(unknown.get(k, each) for k, each in enumerate(partials)))
+    name = ufunc.__name__
+    primitive = elementwise(
+        ufunc,
+        *(unknown.get(k, each) for k, each in enumerate(partials)),
+        name=f"special_{name}" if name in PRIMITIVES else name,  # NumPy has some of them, too
+    )
     # Refuse where the operation is recorded, in the user's code, and not later in the sweep.
     rules = list(primitive.rules)
     for mask in range(len(rules)):
@@ -103,7 +107,7 @@ def several(ufunc: Any, *partials: Any) -> None:
                 pairs = zip(cotangents, derivatives(k, out, args), strict=True)
                 terms = [g * each for g, each in pairs if g is not None]
                 totals.append(sum(terms[1:], terms[0]))
-        return tuple(totals) if len(totals) > 1 else totals[0]
+        return bare(totals)
 
     def vjp(mask: int, out: Any, args: Any, params: Any) -> Any:
         for k in range(len(args)):
@@ -112,14 +116,20 @@ def several(ufunc: Any, *partials: Any) -> None:
         return pull, (mask, out, args)
 
     def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> tuple[ArraySpec, ...]:
-        return tuple(elementwise_spec(part, specs, params) for part in parts)
+        return tuple(elementwise_spec(part, specs, params, found) for part, found in parts)
 
-    def batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
-        return primitive(*align_batched(args, batched))
-
-    parts = [lambda *args, k=k: ufunc(*args)[k] for k in range(ufunc.nout)]
+    # One result of several, and the dtypes that were found for it.
+    parts: list[tuple[Any, dict[Any, ArraySpec]]] = [
+        (lambda *args, k=k: ufunc(*args)[k], {}) for k in range(ufunc.nout)
+    ]
     primitive = Primitive(
-        ufunc.__name__, ufunc, jvp=jvp, vjp=vjp, batch=batch, shape=shape, outputs=ufunc.nout
+        ufunc.__name__,
+        ufunc,
+        jvp=jvp,
+        vjp=vjp,
+        batch=batch_elementwise,
+        shape=shape,
+        outputs=ufunc.nout,
     )
     UFUNCS[ufunc] = _accepting_lists(primitive)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from functrans.scipy.rules.incomplete import (
     gamma_density,
     gammainc_by_a,
 )
-from functrans.transforms.derivatives import jvp
+from functrans.transforms.forward_mode import jvp
 
 rule(sc.gamma, lambda out, x: out * sc.psi(x))
 rule(sc.gammaln, lambda x: sc.psi(x))
@@ -88,6 +89,12 @@ def _poch_by_x(out: Any, x: Any, m: Any) -> Any:
     return np.where(both, out * (sc.psi(bottom) - sc.psi(left)), slope)
 
 
+def _poch_by_m(out: Any, x: Any, m: Any) -> Any:
+    """At a pole of both factors the value is an isolated one among zeros, without a slope."""
+    isolated = _is_pole(x) & _is_pole(x + m)
+    return np.where(isolated, np.nan, out * sc.psi(np.where(isolated, 1, x + m)))
+
+
 rule(
     sc.binom,
     lambda out, x, y: _binom_by_n(out, x, y),
@@ -96,11 +103,11 @@ rule(
 rule(
     sc.poch,
     lambda out, x, y: _poch_by_x(out, x, y),
-    lambda out, x, y: out * sc.psi(x + y),
+    lambda out, x, y: _poch_by_m(out, x, y),
 )
 
-# Incomplete integrals: the derivative by the limit is the integrand, and that of the inverse is one
-# over it. An inverse x(a, y) of F(a, x) = y moves with a by -(∂F/∂a)/(∂F/∂x).
+# Incomplete integrals: the derivative with respect to the limit is the integrand, and that of the inverse is
+# its reciprocal. For an inverse x(a, y) of F(a, x) = y, ∂x/∂a = -(∂F/∂a)/(∂F/∂x).
 
 
 def _gammaincinv_by_a(out: Any, a: Any) -> Any:
@@ -152,10 +159,11 @@ rule(
 
 _SUMMED = 12
 _BERNOULLI = sc.bernoulli(24)[2::2]
+_LOG_2PI = math.log(2 * math.pi)
 
 
 def _euler_maclaurin(s: Any, q: Any) -> Any:
-    """ζ(s, q) for q > 0 and s > -20, as an expression that can be differentiated by s.
+    """ζ(s, q) for q > 0 and s >= -1, as an expression that can be differentiated with respect to s.
 
     Σ_{k<N} (k+q)^-s + w^(1-s)/(s-1) + w^-s/2 + Σ_j B_2j/(2j)! s(s+1)...(s+2j-2) w^(1-s-2j), w = N + q.
     """
@@ -170,11 +178,40 @@ def _euler_maclaurin(s: Any, q: Any) -> Any:
     return total
 
 
-def _zeta_by_s(s: Any, q: Any) -> Any:
+def _by_s(s: Any, q: Any) -> Any:
     s = s + np.zeros(np.shape(q))
     return jvp(lambda s: _euler_maclaurin(s, q), (s,), (np.ones(np.shape(s), dtype_of(s)),))[1]
 
 
-rule(sc._ufuncs._zeta, lambda x, y: _zeta_by_s(x, y), lambda x, y: -x * sc.zeta(x + 1, y))
-rule(sc._ufuncs._riemann_zeta, lambda x: _zeta_by_s(x, 1.0))
-rule(sc.zetac, lambda x: _zeta_by_s(x, 1.0))
+def _hurwitz_by_s(s: Any, q: Any) -> Any:
+    """SciPy knows ζ(s, q) for s > 1 only, so the slope is not a number elsewhere, either."""
+    known = s > 1
+    return np.where(known, _by_s(np.where(known, s, 2), q), np.nan)
+
+
+def _reflected(s: Any) -> Any:
+    """ζ'(s) left of -1, by ζ(s) = 2 (2π)^(s-1) sin(πs/2) Γ(1-s) ζ(1-s).
+
+    Γ alone overflows where ζ does not.
+    """
+    log_gamma = sc.loggamma if dtype_of(s).kind == "c" else sc.gammaln
+    mirrored = 1 - s
+    factor = 2 * np.exp(log_gamma(mirrored) - mirrored * _LOG_2PI)
+    sine, cosine = np.sin(np.pi / 2 * s), np.cos(np.pi / 2 * s)
+    zeta = sc._ufuncs._riemann_zeta(mirrored)
+    turned = np.pi / 2 * cosine + (_LOG_2PI - sc.psi(mirrored)) * sine
+    return factor * (turned * zeta - sine * _by_s(mirrored, 1.0))
+
+
+def _riemann_by_s(s: Any) -> Any:
+    left = np.real(s) < -1
+    return np.where(left, _reflected(np.where(left, s, -2)), _by_s(np.where(left, 2, s), 1.0))
+
+
+rule(
+    sc._ufuncs._zeta,
+    lambda x, y: _hurwitz_by_s(x, y),
+    lambda x, y: -x * sc.zeta(x + 1, y),
+)
+rule(sc._ufuncs._riemann_zeta, lambda x: _riemann_by_s(x))
+rule(sc.zetac, lambda x: _riemann_by_s(x))

@@ -20,14 +20,14 @@ from scipy import special as sc
 from functrans.core.primitive import Elementwise
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops.families import elementwise
-from functrans.transforms.derivatives import jvp
+from functrans.transforms.forward_mode import jvp
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 _DECAY = 45.0  # exp(-45) is below rounding
 
 
-# Densities. Beside the ends of the interval, where terms grow without limit that cancel or vanish, a slope
-# is the density times that of its logarithm.
+# Densities. Near the ends of the interval, where unbounded terms cancel or vanish, a slope is the density
+# times that of its logarithm.
 
 
 def _gamma_density(a: Any, x: Any) -> Any:
@@ -99,7 +99,7 @@ beta_density: Elementwise = elementwise(
 
 
 def _derivative(function: Any, place: int, *args: Any) -> Any:
-    """The derivative of a function of arrays, entry by entry, by one of its arguments."""
+    """The derivative of an elementwise function of arrays with respect to one of its arguments."""
     spread = np.broadcast_to(args[place], np.broadcast_shapes(*map(shape_of, args)))
 
     def of_one(x: Any) -> Any:

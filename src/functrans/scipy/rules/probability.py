@@ -21,16 +21,27 @@ from functrans.scipy.rules.incomplete import (
     gamma_density,
     gammainc_by_a,
 )
-from functrans.transforms.derivatives import jvp
+from functrans.transforms.forward_mode import jvp
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 
-# Binomial, bdtr(k, n, p): d/dp P(X <= k) = -n C(n-1, k) p^k (1-p)^(n-1-k).
+# SciPy rounds counts down, some of them towards 0; the slope is that of the function of whole counts.
+# Binomial, bdtr(k, n, p): d/dp P(X <= k) = -n C(n-1, k) p^k (1-p)^(n-1-k), and 0 unless 0 <= k < n.
 
 
 def _binomial_slope(k: Any, n: Any, p: Any) -> Any:
-    k = np.floor(k)
-    return n * sc.binom(n - 1, k) * p**k * (1 - p) ** (n - 1 - k)
+    k, n = np.floor(k), np.trunc(n)
+    certain = (k < 0) | (k >= n)
+    k, n = np.where(certain, 0, k), np.where(certain, 1, n)
+    return np.where(certain, 0, n * sc.binom(n - 1, k) * p**k * (1 - p) ** (n - 1 - k))
+
+
+def _negative_binomial_slope(k: Any, n: Any, p: Any) -> Any:
+    return beta_density(np.trunc(n) * 1.0, np.trunc(k) + 1.0, p)
+
+
+def _poisson_slope(k: Any, m: Any) -> Any:
+    return gamma_density(np.floor(k) + 1.0, m)
 
 
 rule(sc.bdtr, UNKNOWN, UNKNOWN, lambda x, y, z: -_binomial_slope(x, y, z))
@@ -38,12 +49,12 @@ rule(sc.bdtrc, UNKNOWN, UNKNOWN, lambda x, y, z: _binomial_slope(x, y, z))
 rule(sc.bdtri, UNKNOWN, UNKNOWN, lambda out, x, y: -1 / _binomial_slope(x, y, out))
 
 # Negative binomial, nbdtr(k, n, p) = I_p(n, k + 1), and Poisson, pdtr(k, m) = Q(k + 1, m).
-rule(sc.nbdtr, UNKNOWN, UNKNOWN, lambda x, y, z: beta_density(y, x + 1.0, z))
-rule(sc.nbdtrc, UNKNOWN, UNKNOWN, lambda x, y, z: -beta_density(y, x + 1.0, z))
-rule(sc.nbdtri, UNKNOWN, UNKNOWN, lambda out, x, y: 1 / beta_density(y, x + 1.0, out))
-rule(sc.pdtr, UNKNOWN, lambda x, y: -gamma_density(np.floor(x) + 1, y))
-rule(sc.pdtrc, UNKNOWN, lambda x, y: gamma_density(np.floor(x) + 1, y))
-rule(sc.pdtri, UNKNOWN, lambda out, x: -1 / gamma_density(x + 1.0, out))
+rule(sc.nbdtr, UNKNOWN, UNKNOWN, lambda x, y, z: _negative_binomial_slope(x, y, z))
+rule(sc.nbdtrc, UNKNOWN, UNKNOWN, lambda x, y, z: -_negative_binomial_slope(x, y, z))
+rule(sc.nbdtri, UNKNOWN, UNKNOWN, lambda out, x, y: 1 / _negative_binomial_slope(x, y, out))
+rule(sc.pdtr, UNKNOWN, lambda x, y: -_poisson_slope(x, y))
+rule(sc.pdtrc, UNKNOWN, lambda x, y: _poisson_slope(x, y))
+rule(sc.pdtri, UNKNOWN, lambda out, x: -1 / _poisson_slope(np.trunc(x), out))
 
 # Chi-square, chdtr(df, x) = P(df/2, x/2). chdtri inverts the upper tail.
 
@@ -103,19 +114,30 @@ rule(
 # Fisher's F, fdtr(d1, d2, x) = I_u(d1/2, d2/2) with u = d1 x / (d2 + d1 x).
 
 
+def _f_integral(of_u: Any, of_rest: Any, d1: Any, d2: Any, x: Any) -> Any:
+    """of_u(d1/2, d2/2, u), or where 1 - u is the smaller of the two of_rest(d2/2, d1/2, 1 - u).
+
+    The larger is rounded, to 1 where x is large.
+    """
+    a, b, total = d1 / 2, d2 / 2, d2 + d1 * x
+    lower = d1 * x < d2
+    u, rest = np.where(lower, d1 * x / total, 0.5), np.where(lower, 0.5, d2 / total)
+    return np.where(lower, of_u(a, b, u), of_rest(b, a, rest))
+
+
 def _f_density(d1: Any, d2: Any, x: Any) -> Any:
-    u = d1 * x / (d2 + d1 * x)
-    return beta_density(d1 / 2, d2 / 2, u) * d1 * d2 / (d2 + d1 * x) ** 2
+    total = d2 + d1 * x
+    return _f_integral(beta_density, beta_density, d1, d2, x) * (d1 / total) * (d2 / total)
 
 
 def _f_by_d1(d1: Any, d2: Any, x: Any) -> Any:
-    u = d1 * x / (d2 + d1 * x)
-    return betainc_by_a(d1 / 2, d2 / 2, u) / 2 + _f_density(d1, d2, x) * x / d1
+    by_shape = _f_integral(betainc_by_a, lambda *args: -betainc_by_b(*args), d1, d2, x)
+    return by_shape / 2 + _f_density(d1, d2, x) * x / d1
 
 
 def _f_by_d2(d1: Any, d2: Any, x: Any) -> Any:
-    u = d1 * x / (d2 + d1 * x)
-    return betainc_by_b(d1 / 2, d2 / 2, u) / 2 - _f_density(d1, d2, x) * x / d2
+    by_shape = _f_integral(betainc_by_b, lambda *args: -betainc_by_a(*args), d1, d2, x)
+    return by_shape / 2 - _f_density(d1, d2, x) * x / d2
 
 
 rule(
@@ -172,13 +194,17 @@ def _t_density(df: Any, t: Any) -> Any:
 
 
 def _t_by_df(df: Any, t: Any) -> Any:
-    """For t < 0 it is I_u(df/2, 1/2)/2 with u = df/(df + t²), for t > 0 one minus this; 0 at t = 0."""
+    """For t < 0 it is I_u(df/2, 1/2)/2 with u = df/(df + t²), for t > 0 one minus this; 0 at t = 0.
+
+    Next to 0, where u is rounded to 1, I_{1-u}(1/2, df/2) is taken.
+    """
     center = t == 0
     square = np.where(center, 1, t * t)
-    u = df / (df + square)
+    inner = square < df
+    u, rest = np.where(inner, 0.5, df / (df + square)), np.where(inner, square / (df + square), 0.5)
+    by_shape = np.where(inner, -betainc_by_b(0.5, df / 2, rest), betainc_by_a(df / 2, 0.5, u))
     # The density of u times ∂u/∂df, and that is the density of t times -t/(2 df).
-    shape = betainc_by_a(df / 2, 0.5, u) / 4
-    return np.where(center, 0, -np.sign(t) * shape - _t_density(df, t) * t / (2 * df))
+    return np.where(center, 0, -np.sign(t) * by_shape / 4 - _t_density(df, t) * t / (2 * df))
 
 
 rule(sc.stdtr, lambda x, y: _t_by_df(x, y), lambda x, y: _t_density(x, y))
@@ -203,7 +229,16 @@ rule(
 )
 
 # Tukey's lambda has the quantile function (p^λ - (1-p)^λ)/λ, and the density is one over its slope.
-rule(sc.tklmbda, lambda out, y: 1 / (out ** (y - 1) + (1 - out) ** (y - 1)), UNKNOWN)
+# Outside its support, |x| >= 1/λ, the distribution function is constant.
+
+
+def _tukey_density(out: Any, x: Any, lmbda: Any) -> Any:
+    outside = (out <= 0) | (out >= 1) | (np.abs(x) * lmbda >= 1)
+    p = np.where(outside, 0.5, out)
+    return np.where(outside, 0, 1 / (p ** (lmbda - 1) + (1 - p) ** (lmbda - 1)))
+
+
+rule(sc.tklmbda, lambda out, x, y: _tukey_density(out, x, y), UNKNOWN)
 
 # Solved for a shape parameter p of F(p, x) = y: ∂p/∂y = 1/F_p, and ∂p/∂x = -F_x/F_p.
 rule(

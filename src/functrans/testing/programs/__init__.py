@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functrans.core import errors
+from functrans.core.publishing import publish as _publish
 from functrans.testing.programs.choosing import Chooser, Drawn, Seeded
 from functrans.testing.programs.program import Program
 from functrans.testing.programs.statements import KINDS
@@ -31,12 +32,12 @@ def random_program(chooser: Chooser) -> Program:
     if not isinstance(chooser, Chooser):
         raise errors.InputTypeError(
             "random_program needs a Chooser, such as Seeded(1) of functrans.testing.programs, not "
-            f"{type(chooser).__name__}."
+            f"{type(chooser).__name__}, at {errors.user_location()}."
         )
     writer = Writer(chooser, narrow=chooser.chance(15))
     parameters, shared = _write_parameters(writer)
     wanted = 1 + chooser.below(7)
-    # What is rejected is tried again, so a program may be shorter than wanted but takes no longer.
+    # Rejected statements count as tries, so a program may be shorter than wanted, but takes no longer.
     for _ in range(3 * wanted):
         if len(writer.statements) >= wanted:
             break
@@ -91,7 +92,7 @@ def _write_parameters(writer: Writer) -> tuple[tuple[Any, ...], frozenset[int]]:
 
 
 def _results(writer: Writer) -> Any:
-    """The newest value, and some of those that nothing else has read."""
+    """The newest value, and some of those that no statement has read."""
     chooser = writer.chooser
     last = writer.floats()[0]
     made = [name for statement in writer.statements for name in statement.defines]
@@ -100,3 +101,6 @@ def _results(writer: Writer) -> Any:
     if len(names) == 1:
         return chooser.pick([last, last, (last,), {"y": last}])
     return chooser.pick([tuple(names), names, {f"y{k}": name for k, name in enumerate(names)}])
+
+
+_publish(__name__, [globals()[name] for name in __all__])

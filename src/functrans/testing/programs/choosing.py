@@ -1,4 +1,4 @@
-"""Where the choices of a random program come from: a fast generator, or hypothesis, which can shrink."""
+"""The sources of the choices in a random program: a fast generator, or hypothesis, which can shrink."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Chooser:
-    """Makes choices. All of them are numbers below a bound, and smaller ones stand for simpler things.
+    """Makes choices. Every choice is a number below a bound, and smaller numbers stand for simpler things.
 
     Examples
     --------
@@ -40,11 +40,11 @@ class Chooser:
         raise AssertionError("weights are positive")
 
     def chance(self, percent: float) -> bool:
-        """True that often; False is the simpler answer."""
+        """True with this probability in percent; False is the simpler answer."""
         return self.below(1000) >= 1000 - 10 * percent
 
     def some(self, options: Sequence[T], least: int = 1) -> list[T]:
-        """At least so many of the options, in their order."""
+        """At least `least` of the options, in their order."""
         dropped = self.below(max(1, len(options) - least + 1))
         kept = list(options)
         for _ in range(dropped):
@@ -53,7 +53,7 @@ class Chooser:
 
 
 class Seeded(Chooser):
-    """Choices of a seeded generator.
+    """Makes choices with a seeded generator.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Seeded(Chooser):
     """
 
     def __init__(self, *seed: int) -> None:
-        # A string is hashed as a whole, so that neighboring seeds have nothing in common.
+        # A string seed is hashed, so that neighboring seeds have nothing in common.
         self._random = Random(":".join(map(str, seed)))
 
     def below(self, count: int) -> int:
@@ -71,14 +71,14 @@ class Seeded(Chooser):
 
 
 class Simplest(Chooser):
-    """Always the simplest choice."""
+    """Always makes the simplest choice."""
 
     def below(self, count: int) -> int:
         return 0
 
 
 class Drawn(Chooser):
-    """Choices that hypothesis makes.
+    """Makes choices with hypothesis.
 
     Parameters
     ----------

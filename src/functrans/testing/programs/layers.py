@@ -1,6 +1,6 @@
-"""Stacks of transforms over a program, as source code: each layer defines f1 by f0, f2 by f1, and so on.
+"""Stacks of transforms over a program, as source code: layers define f1 from f0, f2 from f1, and so on.
 
-A layer knows, beside its text, what its result is the derivative of, so that a judge can compare.
+In addition to its text, a layer knows which function it differentiates, so that a judge can compare.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from functrans.testing.programs.program import STAGING, Program
 if TYPE_CHECKING:
     from functrans.testing.programs.stack import Stack
 
-# The largest Jacobian.
+# The largest number of entries of a Jacobian.
 _LARGEST = 150
 
 
 @dataclass(frozen=True)
 class Derivative:
-    """What a layer differentiates.
+    """The function that a layer differentiates, and how.
 
     of:         an expression for the function, of all arguments
-    positions:  the arguments that it is differentiated by
+    positions:  the arguments that it is differentiated with respect to
     tangents:   the name of a direction, a tuple with one nest for each of them
-    form:       how the result has the derivative: as a "gradient", a "jacobian", or "pushed" along the
-                direction already
+    form:       the form of the derivative in the result: a "gradient", a "jacobian", or already "pushed"
+                along the direction
     with_value: whether the result is (value, derivative)
-    order:      of the derivative, with those that are inside `of`
-    reverse:    whether it is by reverse mode, seen from outside
+    order:      the order of the derivative, including those inside `of`
+    reverse:    whether the outermost mode is reverse mode
     """
 
     of: str
@@ -55,7 +55,7 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Layer:
-    """One transform: its name, its text, the constants in it, and what is true of it."""
+    """One transform: its name, its text, its constants and its properties."""
 
     kind: str
     text: str
@@ -65,7 +65,7 @@ class Layer:
 
 
 class LayerWriter:
-    """Writes layers on a function `f{level}` with known arguments and a known result."""
+    """Writes layers on top of a function `f{level}` with known arguments and a known result."""
 
     def __init__(self, chooser: Chooser, program: Program) -> None:
         self.chooser = chooser
@@ -77,7 +77,7 @@ class LayerWriter:
         self.all_floats = all(is_float(leaf) for leaf in leaves(program.arguments(0)))
 
     def layer(self, stack: Stack, kind: str = "") -> Layer:
-        """A layer for the top of a stack, of a given kind or of one that is possible there."""
+        """A layer for the top of a stack, of the given kind or of a random possible one."""
         self.level = len(stack.layers)
         points = stack.points[-1]
         self.args, self.result = points[0], stack.result
@@ -89,7 +89,7 @@ class LayerWriter:
         return self._derivative(kind)
 
     def _possible(self, order: int, points: int) -> list[tuple[int, str]]:
-        """The kinds that are possible, with how often they are chosen."""
+        """The kinds that are possible, with their weights."""
         kinds = [(4, "checkpoint")]
         outputs = leaves(self.result)
         if order < 4 and any(map(is_float, outputs)):
@@ -103,9 +103,9 @@ class LayerWriter:
         if points > 1:
             kinds += [(22, "vmap")]
         if self.staged:
-            # Machine code takes much longer to make than a case may take on average.
+            # Compiling machine code takes much longer than a case may take on average.
             kinds += [(5, "jit numpy")] + [(1, "jit native")] * self.chooser.chance(15)
-        if self.all_floats and self.staged:  # rules are staged within checkpoints
+        if self.all_floats and self.staged:  # checkpoints stage the rules inside
             kinds += [(3, "custom_jvp"), (3, "custom_vjp")]
         return kinds
 
@@ -194,7 +194,7 @@ class LayerWriter:
         return Layer(kind, text, constants, derivative)
 
     def _loss(self, linear: bool) -> tuple[str, str, dict[str, Any]]:
-        """A number made of the floating point results: its name, text and weights."""
+        """A scalar computed from the floating point results: its name, text and weights."""
         level = self.level
         arguments = ", ".join(self.names)
         terms, weights = [], {}
@@ -205,7 +205,7 @@ class LayerWriter:
                 continue
             weight = f"w{level}_{k}"
             weights[weight] = self._number_like(leaf)
-            # Something that has derivatives of all orders, also where the function is linear.
+            # Use a function with derivatives of all orders, in case the one below is linear.
             bent = not linear and self.chooser.chance(50)
             terms.append(f"np.sum({weight} * {f'np.sin({path})' if bent else path})")
         body = f"    y = f{level}({arguments})\n    return {' + '.join(terms)}\n"

@@ -1,13 +1,13 @@
 """Program: a random function as source code, with points at which it is smooth.
 
-The text says `np`, `ft` and NARROW. What these names mean is up to the one who runs it: NumPy and
-functrans, or loops and finite differences, or another library. NARROW is the dtype float32, or a wider
-one where the same program is to be run in double precision.
+The text uses the names `np`, `ft` and NARROW. The caller decides what they mean: NumPy and functrans, or
+loops and finite differences, or another library. NARROW is the dtype float32, or float64 to run the same
+program in double precision.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import CodeType
 from typing import Any
@@ -16,20 +16,20 @@ import numpy as np
 
 from functrans.testing.nests import leaves, mapped, paths
 
-# What a statement may be unfit for.
+# Evaluations that a statement may not support.
 STAGING, COMPLEX_STEPS, JAX, TORCH = "staging", "complex steps", "jax", "torch"
 
 
 @dataclass(frozen=True)
 class Statement:
-    """Some lines of a program, and what is true of them."""
+    """Some lines of a program, and their properties."""
 
     text: str
     defines: tuple[str, ...]
     reads: frozenset[str]
     lacks: frozenset[str] = frozenset()
     kinds: tuple[str, ...] = ()
-    # The lines with checks that no branch is a close call; and what must hold before they run.
+    # The lines with checks that no branch is a close call, and a condition that must hold before they run.
     checked: str = ""
     guard: str = ""
 
@@ -38,10 +38,10 @@ class Statement:
 class Program:
     """A function of some pytrees of arrays.
 
-    parameters: for each, a pytree of the names that its leaves have in the body.
-    points:     for each, the values by name; programs are smooth around all of them.
+    parameters: for each parameter, a pytree of the names of its leaves in the body.
+    points:     for each point, the values by name; the program is smooth around all points.
     shared:     the positions of the parameters that are the same at all points.
-    constants:  what the function closes over.
+    constants:  the values that the function closes over.
 
     Examples
     --------
@@ -61,17 +61,17 @@ class Program:
 
     @property
     def lacks(self) -> frozenset[str]:
-        """What the program as a whole is unfit for."""
+        """The evaluations that the program as a whole does not support."""
         return self.lacking.union(*(statement.lacks for statement in self.statements))
 
     @property
     def kinds(self) -> list[str]:
-        """What it is made of, for statistics."""
+        """The kinds of its statements, for statistics."""
         return [kind for statement in self.statements for kind in statement.kinds]
 
     @cached_property
     def narrow(self) -> bool:
-        """Whether some of it is computed in single precision."""
+        """Whether part of it is computed in single precision."""
         values = [*self.points[0].values(), *self.constants.values()]
         single = any(np.asarray(value).dtype == np.float32 for value in values)
         return single or any("NARROW" in statement.text for statement in self.statements)
@@ -99,10 +99,6 @@ class Program:
         """The arguments at a point."""
         values = self.points[point]
         return tuple(mapped(lambda name: values[name], tree) for tree in self.parameters)
-
-    def with_parts(self, **changes: Any) -> Program:
-        """The same program with other parts."""
-        return replace(self, **changes)
 
 
 def _written_names(tree: Any) -> str:

@@ -1,4 +1,4 @@
-"""Stack: a program and layers of transforms over it, run in spaces that give its names a meaning."""
+"""Stack: a program and layers of transforms over it, run in namespaces that define its names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Space = dict[str, Any]
 
 
 def widened(nest: Any) -> Any:
-    """Single precision made double."""
+    """Convert single precision to double."""
 
     def wide(leaf: Any) -> Any:
         if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype == np.float32:
@@ -28,9 +28,9 @@ def widened(nest: Any) -> Any:
 class Stack:
     """Layers f1, f2, ... over a program f0.
 
-    `points[k]` is a list of arguments of f{k}: layers of `vmap` put several together. Everything is judged
-    in double precision, in the space `wide`; `own` has the precision of the program. `result` is that of
-    the top layer, in its own precision.
+    `points[k]` is a list of arguments of f{k}; layers of `vmap` combine several of them. Everything is judged
+    in double precision, in the namespace `wide`; `own` has the precision of the program. `result` is the
+    result of the top layer, in that precision.
     """
 
     def __init__(self, program: Program, library: Any) -> None:
@@ -54,7 +54,7 @@ class Stack:
         return Numeric(COMPLEX_STEPS not in self.program.lacks, step)
 
     def space(self, numpy: Any, library: Any, wide: bool = True, convert: Any = None) -> Space:
-        """All functions of the stack, with these meanings of `np` and `ft`."""
+        """A namespace with all functions of the stack, for this `np` and `ft`."""
         space = {"np": numpy, "ft": library, "NARROW": np.float64 if wide else np.float32}
         space |= self._constants(self.program.constants, wide, convert)
         exec(self.program.code, space)
@@ -68,7 +68,7 @@ class Stack:
         return values if convert is None else dict(mapped(convert, values))
 
     def push(self, layer: Layer) -> None:
-        """Put a layer on top. Its result is found by the judge."""
+        """Add a layer on top. The judge computes its result."""
         self.layers.append(layer)
         code = compile(layer.text, f"<layer {len(self.layers)}>", "exec")
         for space in [self.wide, self.plain, *([self.own] if self.program.narrow else [])]:
@@ -89,7 +89,7 @@ class Stack:
 
 
 def _together(group: list[tuple[Any, ...]], in_axes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments of several lanes as one; what is not mapped is that of the first lane."""
+    """Combine the arguments of several lanes; unmapped ones are those of the first lane."""
     together = []
     for k, axes in enumerate(in_axes):
         lanes = [leaves(args[k]) for args in group]

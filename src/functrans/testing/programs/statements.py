@@ -1,4 +1,4 @@
-"""The kinds of statements that random programs are made of. Each writes one, or raises `RejectedError`."""
+"""The kinds of statements in random programs. Each function writes one, or raises `RejectedError`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functrans.testing.programs import tables
 from functrans.testing.programs.program import COMPLEX_STEPS, JAX, STAGING, TORCH
 from functrans.testing.programs.writer import RejectedError, Writer, broadcasts
 
-# Expressions of the same shape as {c}, which is all they read, and of another array {b} that fits.
+# Expressions with the shape of {c}: of {c} alone, and with another array {b} that broadcasts to it.
 _ALONE = ["np.sin({c})", "0.5 * {c}", "np.tanh({c}) + 0.3", "{c} * {c} * 0.4", "np.cos({c}) * {c}"]
 _PAIRED = ["np.sin({c}) * {b}", "0.4 * {c} + {b}", "np.tanh({c} - {b})", "{b} * {c} * 0.5"]
 
@@ -30,7 +30,7 @@ def _form(w: Writer, forms: list[tables.Form], kind: str, **slots: Any) -> None:
 
 
 def _axes(w: Writer, name: str) -> dict[str, Any]:
-    """An axis of an array, a place along it, and so on, for forms of one array."""
+    """An axis of an array, an index along it, and so on, for forms of one array."""
     shape = w.shape(name)
     axis = w.chooser.below(len(shape)) if shape else 0
     length = shape[axis] if shape else 1
@@ -73,12 +73,12 @@ def shaping(w: Writer) -> None:
 def indexing(w: Writer) -> None:
     indices = [n for n in w.names if np.asarray(w.value(n)).dtype.kind == "i"]
     name = w.pick(lambda shape: len(shape) > 0)
-    # A plain array cannot be indexed by a traced one, as those that are not mapped may be.
+    # A plain array cannot be indexed by a traced one, and unmapped arrays may be plain.
     if indices and name not in w.fixed and w.chooser.chance(60):
         index = w.chooser.pick(indices)
         forms = [f"{name}[{index}]", f"np.take({name}, {index}, axis=-1)", f"{name}[..., {index}]"]
         new = w.new_name()
-        # NumPy does not look at the indices of an array without entries.
+        # NumPy does not check the indices of an array without entries.
         guard = f"np.all({index} < min({name}.shape))"
         text = f"{new} = {w.chooser.pick(forms)}"
         return w.statement(text, [new], "indexing", lacks=[TORCH], guard=guard)
@@ -99,7 +99,7 @@ def square(w: Writer) -> None:
 
 
 def _body(w: Writer, variable: str, shape: tuple[int, ...]) -> str:
-    """An expression of a variable, of the same shape, that may close over another array."""
+    """An expression of a variable, with its shape, that may close over another array."""
     if w.chooser.below(2) == 0:
         return w.chooser.pick(_ALONE).format(c=variable)
     return w.chooser.pick(_PAIRED).format(c=variable, b=w.fitting(shape))
@@ -112,13 +112,13 @@ def _condition(w: Writer, name: str) -> tuple[str, str]:
 
 
 def assignment(w: Writer) -> None:
-    """A copy of an array, or zeros, changed in some places, by way of views too."""
+    """A copy of an array, or zeros, changed in some places, directly and through views."""
     name = w.pick(lambda shape: len(shape) > 0 and 0 not in shape)
     shape = w.shape(name)
     copy, view = w.new_name(), w.new_name("w")
     index = w.chooser.pick(["0", "1:", ":-1", "::2", "..., 0", "[0, -1]", "..., :1", "::-1"])
     source = w.fitting(np.shape(np.zeros(shape)[_index(index)]))
-    # A plain array cannot be assigned traced values: what is changed depends on all that it is given.
+    # A traced value cannot be assigned to a plain array, so the array depends on all values assigned to it.
     forms = ["{a}.copy()", "np.zeros_like({a})", "np.copy({a})"]
     if source != name:
         forms = [
@@ -132,8 +132,8 @@ def assignment(w: Writer) -> None:
     lines.append(f"{copy}[{index}] {change.format(source)}")
     if w.chooser.chance(60):
         views = ["{}[1:]", "{}[::-1]", "{}.T", "{}[..., 0]", "{}[None]"]
-        # Other results than copies keep the order in memory of their operands, which decides what is a view
-        # of them. It is not known while a function is staged, and may be another one among lanes.
+        # Results other than copies keep the memory order of their operands, which decides whether reshape
+        # gives a view. The order is unknown while a function is staged, and may differ between lanes.
         if form.endswith(".copy()"):
             views.append("{}.reshape(-1)")
         lines.append(f"{view} = {w.chooser.pick(views).format(copy)}")
@@ -160,7 +160,7 @@ def branch(w: Writer) -> None:
     lines = "if {}:\n" + f"    {new} = {ways[0]}\nelse:\n    {new} = {ways[1]}"
     lacks = [STAGING, JAX, TORCH]
     w.statement(lines.format(text), [new], "branch", lacks=lacks, checked=lines.format(checked))
-    if target in w.fixed:  # which way it is taken makes no array traced
+    if target in w.fixed:  # the choice of the branch makes no array traced
         w.fixed.add(new)
 
 
@@ -198,7 +198,7 @@ def rows(w: Writer) -> None:
     lacks = [STAGING, JAX, TORCH] if chosen == 3 else [TORCH]
     guard = f"apart([np.sum({body}) for r in {name}])" if chosen == 3 else ""
     if chosen == 2 and w.narrow:
-        raise RejectedError  # a count is an integer, which makes single precision double where staged
+        raise RejectedError  # where staged, the integer count turns single precision into double
     w.statement(f"{new} = {forms[chosen]}", [new], "loop", lacks=lacks, guard=guard)
 
 
@@ -276,9 +276,9 @@ def _switch(w: Writer, new: str) -> None:
 
 
 def transformed(w: Writer) -> None:
-    """A transform within the program, which may close over arrays of it."""
+    """A transform within the program, which may close over its arrays."""
     if w.narrow:
-        raise RejectedError  # numbers alone do not tell the dtype of a derivative
+        raise RejectedError  # the reference does not determine the dtype of a derivative
     name, new = w.pick(), w.new_name()
     shape = w.shape(name)
     body = _body(w, "u", shape)
@@ -300,7 +300,7 @@ def transformed(w: Writer) -> None:
 
 
 def custom(w: Writer) -> None:
-    """A function with a rule of its own."""
+    """A function with a custom rule."""
     name, new, helper = w.pick(), w.new_name(), w.new_name("h")
     if w.chooser.below(2) == 0:
         lines = [

@@ -1,4 +1,4 @@
-"""The vocabulary of random programs: forms of expressions, each with the condition for it to be smooth.
+"""The vocabulary of random programs: forms of expressions, each with a condition for it to be smooth.
 
 A form is (text, guard, lacks). `{a}`, `{b}` and so on stand for arrays. A guard is an expression that must
 be true at every point; it keeps the arguments away from kinks and poles by a margin.
@@ -23,7 +23,7 @@ def away(x: Any) -> bool:
 
 
 def apart(x: Any, axis: int | None = None) -> bool:
-    """No two entries are close to each other; along one axis, or at all."""
+    """No two entries are close to each other, along one axis or in the whole array."""
     values, along = (np.ravel(x), 0) if axis is None else (np.asarray(x), axis)
     return bool(np.all(np.diff(np.sort(values, along), axis=along) > MARGIN))
 
@@ -32,7 +32,7 @@ REAL = (COMPLEX_STEPS,)
 
 
 def _forms(*entries: Any) -> list[Form]:
-    """Forms from texts, or from tuples of a text, a guard and what it lacks."""
+    """Forms from texts, or from tuples (text, guard, lacks)."""
     rows = [(entry, "") if isinstance(entry, str) else entry for entry in entries]
     return [(text, guard, tuple(lacks)) for text, guard, *lacks in rows]
 
@@ -116,7 +116,7 @@ BINARY = _forms(
     ("np.copysign({a}, {b})", "away({a}) and away({b})", *REAL),
     ("np.float_power(1.2 + np.sin({a}), {b})", "np.all(np.sin({a}) > -0.8)", JAX),
 )
-# Of one array; {x} is an axis of it, {k} whether it is kept, {n} the size along the axis.
+# Of one array; {x} is an axis of it, {k} whether the axis is kept, {n} the size along the axis.
 REDUCTIONS = _forms(
     "np.sum({a}, axis={x}, keepdims={k})",
     "np.mean({a}, axis={x}, keepdims={k})",
@@ -164,7 +164,7 @@ SHAPING = _forms(
     "np.stack([{a}, np.sin({a})], axis={x})",
     "np.ravel({a})",
     "np.squeeze({a})",
-    # NumPy does not look at the indices of an array without entries.
+    # NumPy does not check the indices of an array without entries.
     ("np.take({a}, [{i}, 0], axis={x})", "{n} > {i}"),
     ("np.pad({a}, 1)", "", TORCH),
     ("np.repeat({a}, 2, axis={x})", "", TORCH),
@@ -230,7 +230,7 @@ SQUARE = _forms(
     ("np.linalg.det({a})", ""),
     ("np.kron({a}, {a}[:1])", "", TORCH),
 )
-# Of two arrays; the writer looks whether they fit.
+# Of two arrays; the writer checks whether they fit.
 PRODUCTS = _forms(
     "{a} @ {b}",
     "np.dot({a}, {b})",

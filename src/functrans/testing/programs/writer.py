@@ -1,6 +1,6 @@
-"""The writer of random programs. Each statement is run at once, at all points, on plain arrays.
+"""The writer of random programs. Each statement is run immediately, at all points, on plain arrays.
 
-So the writer knows all shapes and dtypes, and takes a statement only if it is smooth at every point, and
+So the writer knows all shapes and dtypes, and accepts a statement only if it is smooth at every point and
 its values are of ordinary size.
 """
 
@@ -36,7 +36,7 @@ def positive(x: Any) -> bool:
 
 
 class Writer:
-    """A program on its way. `scopes` has the values of all names, at each point."""
+    """A program being written. `scopes` has the values of all names, at each point."""
 
     def __init__(self, chooser: Chooser, narrow: bool) -> None:
         self.chooser = chooser
@@ -52,13 +52,11 @@ class Writer:
         self.helpers = frozenset(helpers)
         self.names: list[str] = []
         self.used: set[str] = set()
-        self.fixed: set[str] = (
-            set()
-        )  # names of what is the same at all points, or one of several such
+        self.fixed: set[str] = set()  # names with the same value, or one of a few, at all points
 
     @classmethod
     def of(cls, program: Program) -> Writer:
-        """One that has written a program; a `RejectedError` if there is none that would."""
+        """A writer that has written this program; a `RejectedError` if a statement is not accepted."""
         writer = cls(Simplest(), program.narrow)
         writer.points = list(program.points)
         writer.constants = program.constants
@@ -69,10 +67,10 @@ class Writer:
             writer.add(statement)
         return writer
 
-    # What there is.
+    # The values so far.
 
     def value(self, name: str) -> Any:
-        """Its value at the first point; shapes and dtypes are the same at all."""
+        """The value of a name at the first point; shapes and dtypes are the same at all points."""
         return self.scopes[0][name]
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -81,7 +79,7 @@ class Writer:
     def floats(
         self, condition: Callable[[tuple[int, ...]], bool] = lambda shape: True
     ) -> list[str]:
-        """The names of floating point arrays whose shape fulfills a condition, newest first."""
+        """The names of floating point arrays whose shape satisfies a condition, newest first."""
         return [
             name
             for name in reversed(self.names)
@@ -89,7 +87,7 @@ class Writer:
         ]
 
     def pick(self, condition: Callable[[tuple[int, ...]], bool] = lambda shape: True) -> str:
-        """One of them; newer ones and those that nobody has read yet are likelier."""
+        """One of these names; newer ones, and those that no statement has read yet, are more likely."""
         options = self.floats(condition)
         if not options:
             raise RejectedError
@@ -105,10 +103,10 @@ class Writer:
     def new_name(self, letter: str = "v") -> str:
         return f"{letter}{len(self.statements)}"
 
-    # What is added.
+    # Additions.
 
     def add_leaf(self, name: str, shape: tuple[int, ...], kind: str, shared: bool) -> None:
-        """An argument: different values at every point, or the same."""
+        """Add an argument, with different values at every point or the same."""
         values = [self._drawn(shape, kind) for _ in range(1 if shared else POINTS)]
         for k in range(POINTS):
             value = values[0 if shared else k]
@@ -119,7 +117,7 @@ class Writer:
             self.fixed.add(name)
 
     def add_constant(self, name: str, shape: tuple[int, ...], kind: str) -> None:
-        """Something that the function closes over."""
+        """Add a value that the function closes over."""
         value = self._drawn(shape, kind)
         self.constants[name] = value
         self.fixed.add(name)
@@ -154,7 +152,7 @@ class Writer:
                     raise
                 except (
                     Exception
-                ) as error:  # what NumPy does not do: of these shapes, or of booleans
+                ) as error:  # NumPy does not support it for these shapes, or for booleans
                     raise RejectedError from error
                 made.append([own[name] for name in statement.defines])
         for column in zip(*made, strict=True):
@@ -177,7 +175,7 @@ class Writer:
         guard: str = "",
         checked: str = "",
     ) -> None:
-        """Add a statement; what it reads is found in its text."""
+        """Add a statement; the names that it reads are found in its text."""
         names = frozenset(_NAME.findall(text)) & self.scopes[0].keys()
         self.add(
             Statement(
@@ -209,7 +207,7 @@ def _is_array(value: Any) -> bool:
 
 
 def check_values(values: Iterable[Any]) -> None:
-    """Whether values of one name, at all points, are alike and of ordinary size."""
+    """Whether the values of a name at all points have the same form, and are of ordinary size."""
     kinds = set()
     for value in values:
         if not _is_array(value):  # a function
@@ -217,7 +215,7 @@ def check_values(values: Iterable[Any]) -> None:
         kinds.add((value.shape, value.dtype, type(value)))
         if value.size > _LARGEST_SIZE or value.ndim > 4:
             raise RejectedError
-        if value.dtype.kind in "fc" and not np.all(np.abs(value) < _LARGEST_VALUE):  # also nan
+        if value.dtype.kind in "fc" and not np.all(np.abs(value) < _LARGEST_VALUE):  # or nan
             raise RejectedError
         if value.dtype.kind not in "fib":
             raise RejectedError

@@ -1,4 +1,4 @@
-"""autocast: matrix products in half precision; what needs range or precision stays in float32."""
+"""autocast: matrix products in half precision, and float32 where range or precision matters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functrans.torch.tape import MODE
 
 
 class autocast:
-    """Compute matrix products and convolutions in float16 inside; losses are computed in float32.
+    """Compute matrix products and convolutions inside the block in float16, but losses in float32.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class autocast:
             raise TensorError(f"User specified an unsupported autocast device_type {device_type!r}")
         self.dtype = dtypes.float16 if dtype is None else dtype
         if self.dtype not in (dtypes.float16, dtypes.float32):
-            raise TensorError(f"autocast to {dtype} is not supported: NumPy has torch.float16 only")
+            raise TensorError(f"autocast to {dtype} is not supported: use torch.float16")
         self.enabled = enabled
         self._before: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""GradScaler: losses scaled up, so that small gradients survive in half precision."""
+"""GradScaler: scales losses up, so that small gradients survive in half precision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functrans.torch.tensor import Tensor
 
 
 class GradScaler:
-    """Scales losses, takes the scale out of gradients, and leaves out steps with infinite ones.
+    """Scales losses, unscales gradients, and skips steps whose gradients are infinite.
 
     Examples
     --------
@@ -46,11 +46,11 @@ class GradScaler:
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval, self._enabled = growth_interval, enabled
         self._good_steps = 0
-        self._found: dict[int, bool] = {}  # by optimizer: whether gradients were infinite
+        self._found: dict[int, bool] = {}  # for each optimizer, whether gradients were infinite
         self._stepped: set[int] = set()
 
     def scale(self, outputs: Any) -> Any:
-        """Losses times the scale.
+        """Multiply losses by the scale.
 
         Examples
         --------
@@ -65,7 +65,7 @@ class GradScaler:
         return type(outputs)(map(self.scale, outputs))
 
     def unscale_(self, optimizer: Any) -> None:
-        """Take the scale out of the gradients of an optimizer's parameters.
+        """Divide the gradients of an optimizer's parameters by the scale.
 
         Examples
         --------
@@ -96,7 +96,7 @@ class GradScaler:
         self._found[id(optimizer)] = bool(infinite)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """A step of the optimizer, unless a gradient is infinite.
+        """Take a step with the optimizer, unless a gradient is infinite.
 
         Examples
         --------
@@ -119,7 +119,7 @@ class GradScaler:
         return None if self._found[id(optimizer)] else optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: Any = None) -> None:
-        """A smaller scale after an infinite gradient, a larger one after many good steps.
+        """Reduce the scale after an infinite gradient, and raise it after many finite ones.
 
         Examples
         --------
@@ -147,7 +147,7 @@ class GradScaler:
         self._stepped.clear()
 
     def get_scale(self) -> float:
-        """The scale now.
+        """The current scale.
 
         Examples
         --------
@@ -158,7 +158,7 @@ class GradScaler:
         return self._scale if self._enabled else 1.0
 
     def is_enabled(self) -> bool:
-        """Whether losses are scaled.
+        """Whether scaling is enabled.
 
         Examples
         --------
@@ -169,7 +169,7 @@ class GradScaler:
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale, and how it changes.
+        """The state as a dictionary: the scale, and how it changes.
 
         Examples
         --------
@@ -186,7 +186,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave.
+        """Load a state that `state_dict` returned.
 
         Examples
         --------

@@ -14,13 +14,15 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def in_full_precision(function: _F) -> _F:
-    """A function that autocast lets compute in float32."""
+    """Wrap a function so that under autocast it computes in float32."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if MODE.autocast is None:
             return function(*args, **kwargs)
-        return function(*map(_widened, args), **{k: _widened(v) for k, v in kwargs.items()})
+        return function(
+            *[_widened(arg) for arg in args], **{k: _widened(v) for k, v in kwargs.items()}
+        )
 
     return cast(_F, wrapper)
 
@@ -32,19 +34,21 @@ def _widened(value: Any) -> Any:
 
 
 def in_low_precision(function: _F) -> _F:
-    """A function that autocast lets compute in the lower precision."""
+    """Wrap a function so that under autocast it computes in the lower precision."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if MODE.autocast is None:
             return function(*args, **kwargs)
-        return function(*map(narrowed, args), **{k: narrowed(v) for k, v in kwargs.items()})
+        return function(
+            *[narrowed(arg) for arg in args], **{k: narrowed(v) for k, v in kwargs.items()}
+        )
 
     return cast(_F, wrapper)
 
 
 def narrowed(value: Any) -> Any:
-    """A tensor in the precision that autocast asks for."""
+    """A tensor, converted to the precision of autocast."""
     if isinstance(value, Tensor) and value.dtype is dtypes.float32:
         return value.to(MODE.autocast)
     return value

@@ -1,4 +1,4 @@
-"""torch.autograd: backward passes, grad mode, functions with a backward of their own, and checks."""
+"""torch.autograd: backward passes, grad mode, custom functions, and gradient checks."""
 
 from functrans.torch.autograd import forward_ad as forward_ad
 from functrans.torch.autograd import function as function

@@ -1,4 +1,4 @@
-"""Looking for nan in backward passes, and saying which line of the forward pass it comes from."""
+"""Find nan in backward passes, and report the line of the forward pass that it comes from."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 
 
 def _note(record: Record) -> None:
-    """Remember where an operation was recorded, in the user's code."""
+    """Note the line of the user's code that recorded an operation."""
     frames = [f for f in traceback.extract_stack() if not f.filename.startswith(_PACKAGE)]
     record.trace = traceback.format_list(frames)
 
 
 class set_detect_anomaly:
-    """Switch the search for nan on or off: at once, and as a context manager until its end.
+    """Turn the check for nan on or off, as a function or as a context manager.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """Look for nan in the backward passes inside; they name the operation and where it was recorded.
+    """Check the backward passes inside for nan, and report the operation and where it was recorded.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether backward passes look for nan.
+    """Whether backward passes check for anomalies.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether backward passes that look for anomalies check for nan.
+    """Whether backward passes in anomaly mode check for nan.
 
     Examples
     --------

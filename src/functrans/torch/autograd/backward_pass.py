@@ -1,4 +1,4 @@
-"""backward and grad: what users call, and how gradients reach the leaves."""
+"""backward and grad: the public functions, and how gradients reach the leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, is_plain
 from functrans.core.errors import user_depth
 from functrans.torch.autograd import engine
 from functrans.torch.autograd.nodes import Handle, add_hook, hooks_of, new_table
@@ -27,7 +27,9 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 def _tensors(value: Any) -> tuple[Tensor, ...]:
     """One tensor or several, as a tuple."""
     if not isinstance(value, (Tensor, Iterable)):
-        raise TensorTypeError(f"expected a Tensor or several, but got {type(value).__name__}")
+        raise TensorTypeError(
+            f"expected a Tensor or several of them, but got {type(value).__name__}"
+        )
     values = _as_tuple(value)
     for k, each in enumerate(values):
         if not isinstance(each, Tensor):
@@ -67,7 +69,7 @@ def _seeds(outputs: tuple[Tensor, ...], gradients: tuple[Any, ...], create: bool
         if out.record is None:
             if isinstance(out.value, Tracer):
                 raise TensorError(
-                    "backward() inside of a function being transformed: use torch.func.grad or "
+                    "backward() was called inside a function being transformed: use torch.func.grad or "
                     "torch.func.vjp there."
                 )
             raise TensorError(
@@ -159,7 +161,7 @@ def _accumulate(
             tensor._grad = gradient
         elif create or isinstance(value, Tracer) or previous.record is not None:
             tensor._grad = previous + gradient
-        elif isinstance(previous.value, np.ndarray):
+        elif is_plain(previous.value, np.ndarray):
             previous.value += gradient.value
         else:
             previous.value = previous.value + gradient.value
@@ -178,7 +180,7 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """The gradients of outputs by inputs; no `.grad` is touched.
+    """The gradients of outputs with respect to inputs, without changing any `.grad`.
 
     Examples
     --------
@@ -256,7 +258,7 @@ def _backward(
 
 
 def _get_grad(self: Tensor) -> Any:
-    """The gradient that backward passes added up here, or None.
+    """The gradient accumulated by backward passes, or None.
 
     Examples
     --------
@@ -303,7 +305,7 @@ def _del_grad(self: Tensor) -> None:
 
 
 def _retain_grad(self: Tensor) -> None:
-    """Keep the gradient of this tensor in `.grad`, though it is no leaf.
+    """Keep the gradient of this tensor in `.grad`, even though it is not a leaf.
 
     Examples
     --------
@@ -319,7 +321,7 @@ def _retain_grad(self: Tensor) -> None:
 
 
 def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> Handle:
-    """Call hook(grad) when the gradient of this tensor is computed; it may return another.
+    """Call hook(grad) when the gradient of this tensor is computed; the hook may return a replacement.
 
     Examples
     --------
@@ -332,7 +334,7 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> Handle:
 
 
 def _register_post_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Handle:
-    """Call hook(tensor) after a gradient was added to the `.grad` of this leaf.
+    """Call hook(tensor) after a gradient has been added to the `.grad` of this leaf.
 
     Examples
     --------

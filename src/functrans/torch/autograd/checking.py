@@ -1,4 +1,4 @@
-"""Gradients against finite differences."""
+"""Checks of gradients against finite differences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WHICH = {"imag": "imaginary", "real": "real"}
 
 
 def _parts(outputs: tuple[Tensor, ...]) -> list[tuple[int, str, Tensor]]:
-    """The outputs as real tensors: their places, which part it is, and the part."""
+    """The outputs as real tensors: each with its position, a note on which part it is, and the part."""
     parts = []
     for k, out in enumerate(outputs):
         if not out.is_complex():
@@ -46,7 +46,7 @@ def _parts(outputs: tuple[Tensor, ...]) -> list[tuple[int, str, Tensor]]:
 def _numerical(
     func: Callable[..., Any], inputs: tuple[Any, ...], place: int, eps: float, bar: Any
 ) -> list[np.ndarray[Any, Any]]:
-    """For each output the matrix of its derivative: a row for each entry of the input."""
+    """The Jacobian matrix of each output, with a row for each entry of the input."""
     target = inputs[place]
     base = np.array(target.detach().value)
     rows: list[list[np.ndarray[Any, Any]]] = []
@@ -73,7 +73,7 @@ def _numerical(
 
 
 def _analytical(out: Tensor, target: Tensor) -> np.ndarray[Any, Any]:
-    """The matrix of the derivative by `grad`: a row for each entry of the input."""
+    """The Jacobian matrix, computed with `grad`, with a row for each entry of the input."""
     columns = []
     for k in range(out.numel()):
         seed = np.zeros(out.value.shape, out.value.dtype)

@@ -1,8 +1,8 @@
-"""The backward pass: collect the records that a tensor leads back to, and sweep over them.
+"""The backward pass: collect the records that a tensor depends on, and sweep over them.
 
-Keys grow with recording, so sorting by key is a topological order. The sweep is the one of
-`functrans.interpreters.tape`. What is PyTorch's own is here: which records take part, hooks, freed
-graphs, version checks and the search for nan.
+Keys increase as operations are recorded, so sorting by key gives a topological order. The sweep is that of
+`functrans.interpreters.tape`. This module adds what is specific to PyTorch: which records take part, hooks,
+freed graphs, version checks and the search for nan.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functrans.core.errors import user_depth
 from functrans.core.shapes import dtype_of, fit
 from functrans.interpreters.tape import Share, sweep
 from functrans.torch import changes, dtypes
-from functrans.torch.autograd.nodes import FREED, freed, in_slots, name_of
+from functrans.torch.autograd.nodes import FREED, freed, in_slots, operation_name
 from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.tape import MODE, holds_values, with_links
 from functrans.torch.tensor import Tensor, lower
@@ -29,22 +29,22 @@ _VALUES = (np.ndarray, np.generic)
 
 
 class Anomaly:
-    """Whether backward passes look for nan, and where operations were recorded."""
+    """Whether the origin of operations is noted, and whether backward passes check for nan."""
 
     enabled = False
     check_nan = True
 
 
-class Watch:
+class PullbackWatch:
     """Who measures pullbacks: watch(name, pull) is what runs in place of pull."""
 
     profiler: Any = None
 
 
 def turned(value: Any) -> Any:
-    """A gradient as a cotangent, and back.
+    """Convert a gradient to a cotangent, or a cotangent to a gradient.
 
-    For u of z = x + iy PyTorch's gradient is du/dx + i du/dy, and the sweep's is the conjugate.
+    For u(z) with z = x + iy, PyTorch's gradient is du/dx + i du/dy; the sweep computes its conjugate.
     """
     if value is None or dtype_of(value).kind != "c":
         return value
@@ -52,7 +52,7 @@ def turned(value: Any) -> Any:
 
 
 def collect(roots: list[Any]) -> tuple[list[Any], dict[int, Any]]:
-    """All records that these lead back to, oldest first, and the leaves among them by key."""
+    """All records that these depend on, oldest first, and separately the leaves, by key."""
     found: list[Any] = []
     leaves: dict[int, Any] = {}
     seen: set[int] = set()
@@ -73,7 +73,7 @@ def collect(roots: list[Any]) -> tuple[list[Any], dict[int, Any]]:
 
 
 def _leading_to(found: list[Any], targets: list[Any]) -> list[Any]:
-    """Of these records, those through which a gradient flows to one of the targets."""
+    """The records through which a gradient flows to one of the targets."""
     useful = {record[0] for record in targets}
     chosen = []
     for record in found:
@@ -109,12 +109,12 @@ def run(
         if create:
             saved = with_links(record, saved, links)
         if record.hooks is not None or key in wanted or Anomaly.enabled:
-            if pull is Share:  # the sweep treats it apart: let the hooks stand before it
+            if pull is Share:  # handled separately by the sweep: put the hooks before it
                 copies.append((key - 0.5, Share, saved, None, *parents))
                 pull, saved, parents = _identity, None, [(key - 0.5,)]
             pull = _observed(record, pull, fits, len(parents), captured if key in wanted else None)
-        if Watch.profiler is not None and pull is not Share:
-            pull = Watch.profiler._around(name_of(record), pull)
+        if PullbackWatch.profiler is not None and pull is not Share:
+            pull = PullbackWatch.profiler._around(operation_name(record), pull)
         copies.append((key, pull, saved, fits, *parents))
     contexts: list[Any] = []
     if not retain:
@@ -147,14 +147,14 @@ def _identity(g: Any, saved: Any) -> Any:
 
 
 def _free(record: Any, contexts: list[Any]) -> None:
-    """Let go of what a record saved, if these are values."""
+    """Free the values that a record saved."""
     pull, saved = record[1], record[2]
     if pull is Share:
         return
     if getattr(pull, "needs", None) or holds_values(saved):
         record[1], record[2] = freed, None
     elif type(saved) is not tuple and hasattr(saved, "free"):
-        contexts.append(saved)  # of a Function, whose backward is still to run
+        contexts.append(saved)  # the context of a Function, which its backward still needs
 
 
 def _check(found: list[Any]) -> None:
@@ -173,7 +173,7 @@ def _version_error(record: Any, value: Any) -> RuntimeError:
     kind = dtypes.of_numpy(value.dtype).legacy
     sizes = ", ".join(map(str, value.shape))
     source = _maker(record, value)
-    if source is not record:  # an argument, which is now the result of what changed it
+    if source is not record:  # an argument: now the result of the operation that changed it
         source = changes.writer(value) or source
     made = f", which is output 0 of {_bare_name(source)}," if source is not None else ""
     if Anomaly.enabled:
@@ -195,12 +195,12 @@ def _version_error(record: Any, value: Any) -> RuntimeError:
 
 
 def _bare_name(record: Any) -> str:
-    name = name_of(record).partition("Backward")[0]
+    name = operation_name(record).partition("Backward")[0]
     return f"torch::autograd::{name}" if name == "CopySlices" else name
 
 
 def _maker(record: Any, value: Any) -> Any:
-    """The record of the operation that made a saved value; None for what is not tracked."""
+    """The record of the operation that computed a saved value; None if the value is not tracked."""
     linked, saved = with_links(record, record[2], record.links), record[2]
 
     def search(link: Any, plain: Any) -> Any:
@@ -218,7 +218,7 @@ def _maker(record: Any, value: Any) -> Any:
 
 
 def run_tensor_hooks(record: Any, gradient: Tensor) -> Tensor:
-    """What the hooks on a tensor make of its gradient; it is kept if the tensor asked for that."""
+    """Apply the hooks of a tensor to its gradient, and keep the result if the tensor retains it."""
     hooks = record.hooks
     if hooks is None:
         return gradient
@@ -234,7 +234,7 @@ def run_tensor_hooks(record: Any, gradient: Tensor) -> Tensor:
 
 
 def _accepted(hook: Any, replaced: Any, gradient: Tensor) -> Tensor:
-    """What a hook returned in place of a gradient, checked."""
+    """Check a gradient that a hook returned as a replacement."""
     if not isinstance(replaced, Tensor):
         raise TensorTypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
     name = _name(hook)
@@ -252,9 +252,9 @@ def _name(hook: Any) -> str:
 def _observed(
     record: Any, pull: Callable[..., Any], fits: Any, count: int, captured: Any
 ) -> Callable[..., Any]:
-    """The pullback of a record with its hooks around it."""
+    """The pullback of a record, wrapped in its hooks."""
     hooks = record.hooks
-    slots = in_slots(record, range(count))  # now, since a record that is freed has them no more
+    slots = in_slots(record, range(count))  # now, because a freed record no longer has them
 
     def observed(g: Any, saved: Any) -> Any:
         if hooks is not None and (hooks.tensor or hooks.keeper is not None):
@@ -280,7 +280,7 @@ def _observed(
 
 
 def _fitted(cotangent: Any, place: Any) -> Any:
-    if isinstance(cotangent, Deposit):
+    if issubclass(type(cotangent), Deposit):
         cotangent = accumulate(None, cotangent)
     if type(cotangent) is Accumulator:
         cotangent = cotangent.settle()
@@ -295,7 +295,7 @@ def _after(
             if isinstance(part, _VALUES) and np.isnan(part).any():
                 _show_forward(record)
                 raise TensorError(
-                    f"Function '{name_of(record)}' returned nan values in its {k}th output."
+                    f"Function '{operation_name(record)}' returned nan values in its {k}th output."
                 )
     for hook in list(record.hooks.after.values()) if record.hooks is not None else ():
         inputs = tuple(None if slot is None else parts[slot] for slot in slots)
@@ -318,7 +318,7 @@ def _shown(cotangents: Any) -> tuple[Any, ...]:
 
 
 def _taken(gradients: Any) -> tuple[Any, ...]:
-    """What a hook returned, as cotangents."""
+    """Gradients that a hook returned, as cotangents."""
     given = gradients if isinstance(gradients, tuple) else (gradients,)
     return tuple(None if each is None else turned(each.lift()) for each in given)
 
@@ -326,7 +326,7 @@ def _taken(gradients: Any) -> tuple[Any, ...]:
 def _show_forward(record: Any) -> None:
     """Warn with the place where the failing operation was recorded."""
     trace = record.trace
-    name = name_of(record)
+    name = operation_name(record)
     if trace is None:
         text = (
             f"Error detected in {name}. No forward pass information available. Enable detect anomaly "

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from functrans.core.dispatch import is_plain
 from functrans.interpreters.dual import Dual, DualTracer
 from functrans.torch.errors import TensorError, TensorValueError
 from functrans.torch.printing import forward_levels as _levels
@@ -27,7 +28,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def enter_dual_level() -> int:
-    """Begin a level; see `dual_level`.
+    """Enter a level; see `dual_level`.
 
     Examples
     --------
@@ -42,7 +43,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the level.
+    """Exit the level.
 
     Examples
     --------
@@ -59,7 +60,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level:
-    """Within it, tensors can carry tangents.
+    """A context in which tensors can carry tangents: one level of forward mode.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def _level() -> Dual:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor that carries a tangent.
+    """Make a dual tensor: one that carries a tangent.
 
     Examples
     --------
@@ -116,7 +117,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal and the tangent; the tangent is None if there is none.
+    """The primal and the tangent of a tensor; the tangent is None if the tensor has none.
 
     Examples
     --------
@@ -127,9 +128,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     value = tensor.value
     if _levels and type(value) is DualTracer and value.interpreter is _levels[-1]:
         tangent = value.tangent
-        if isinstance(tangent, np.ndarray) and not tangent.flags.writeable:
+        if is_plain(tangent, np.ndarray) and not tangent.flags.writeable:
             tangent = tangent.copy()
         return UnpackedDualTensor(lower(value.value), lower(tangent))
-    if type(value) is DualTracer and value.interpreter.closed:  # the level is over
+    if type(value) is DualTracer and value.interpreter.closed:  # the level has ended
         return UnpackedDualTensor(lower(value.value), None)
     return UnpackedDualTensor(tensor, None)

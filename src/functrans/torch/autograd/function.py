@@ -1,4 +1,4 @@
-"""autograd.Function: operations whose backward their user wrote."""
+"""autograd.Function: operations with a user-defined backward."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functrans.core.dispatch import Tracer
+from functrans.core.primitive import bare
+from functrans.custom.rules import custom_vjp
 from functrans.interpreters.batch import Batch, BatchTracer
 from functrans.torch import changes, random, views
 from functrans.torch.autograd.engine import turned
@@ -18,11 +20,10 @@ from functrans.torch.autograd.nodes import FREED
 from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.tape import MODE, new_record, results_of
 from functrans.torch.tensor import Tensor, lower, make, wrap
-from functrans.transforms.custom import custom_vjp
 
 
 class Context:
-    """What `forward` keeps for `backward`: saved tensors, and any attributes."""
+    """Passes values from `forward` to `backward`: saved tensors, and any attributes."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
@@ -35,7 +36,7 @@ class Context:
         self._specs: list[Any] = []
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors for `backward`."""
+        """Save tensors for `backward`."""
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TensorTypeError(
@@ -49,12 +50,12 @@ class Context:
         ]
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors for `jvp`."""
+        """Save tensors for `jvp`."""
         self.saved_for_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors that were kept, if nobody changed them since."""
+        """The saved tensors; an error if one of them has been changed in place since."""
         if self._saved is None:
             raise TensorError(FREED)
         for tensor, before in zip(self._saved, self._versions, strict=False):
@@ -70,22 +71,22 @@ class Context:
         return tuple(self._with_record(tensor) for tensor in self._saved)
 
     def _with_record(self, tensor: Any) -> Any:
-        """A result that was saved, as the operation's result: the context must not hold its record."""
+        """Give a saved result its record back, which the context itself must not hold."""
         for value, record in self._outputs:
             if tensor is not None and tensor.value is value:
                 return make(value, record())
         return tensor
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Say which inputs `forward` changed in place; they must be returned."""
+        """Declare the inputs that `forward` changed in place; it must return them."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Say through which outputs no gradient flows."""
+        """Declare the outputs through which no gradient flows."""
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether missing gradients are zeros, or None."""
+        """Choose whether `backward` gets missing gradients as zeros or as None."""
         self._materialize = value
 
     def free(self) -> None:
@@ -93,7 +94,7 @@ class Context:
 
 
 class Function:
-    """An operation with a backward of its own: subclass it, and call `apply`.
+    """An operation with a custom backward: subclass it, and call `apply`.
 
     Examples
     --------
@@ -118,7 +119,7 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """What the operation computes; write it.
+        """Compute the results of the operation; override it.
 
         Examples
         --------
@@ -134,7 +135,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep what `backward` needs; write it if `forward` has no context.
+        """Save what `backward` needs; override it if `forward` takes no context.
 
         Examples
         --------
@@ -158,7 +159,7 @@ class Function:
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The gradients of the inputs, by those of the outputs; write it.
+        """Compute the gradients of the inputs from those of the outputs; override it.
 
         Examples
         --------
@@ -183,7 +184,7 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Run `forward`, and note `backward` for the gradient.
+        """Run `forward`, and record the operation for the backward pass.
 
         Examples
         --------
@@ -231,11 +232,11 @@ class Function:
             if any(tensor is each for each in context._dirty):
                 results.append(views.written(tensor, record))
             elif any(tensor is arg for arg in args):
-                results.append(make(value, record))  # an input that was returned as it is
+                results.append(make(value, record))  # an input that was returned unchanged
             else:
                 tensor.record = record
                 results.append(tensor)
-        # Results that were saved must not hold their record, which holds the context.
+        # Saved results must not hold their record, because it holds the context.
         context._saved = tuple(
             make(each.value) if any(each is tensor for tensor in tensors) else each
             for each in context._saved or ()
@@ -254,7 +255,7 @@ def _forward(cls: Any, context: Context, args: tuple[Any, ...]) -> Any:
 
 
 def _gradients(cls: Any, context: Context, count: int, grads: list[Any]) -> tuple[Any, ...]:
-    """What the user's backward returns, checked: one gradient for each input."""
+    """Run the user's backward and check its result: one gradient for each input."""
     if context._materialize:
         grads = [
             make(_zeros(*spec)) if each is None else each
@@ -295,11 +296,11 @@ def _pull(
             continue
         _check_shape(cls, k, each, shape)
         wanted.append(turned(each.lift() if MODE.enabled else each.value))
-    return tuple(wanted) if len(wanted) > 1 else wanted[0]
+    return bare(wanted)
 
 
 def _check_shape(cls: Any, k: int, gradient: Tensor, shape: tuple[int, ...]) -> None:
-    """A gradient may have more entries than the argument, where the argument was broadcast."""
+    """Check the shape of a gradient, which may be that of an argument after broadcasting."""
     got = tuple(gradient.value.shape)
     try:
         fits = np.broadcast_shapes(shape, got) == got
@@ -313,14 +314,14 @@ def _check_shape(cls: Any, k: int, gradient: Tensor, shape: tuple[int, ...]) -> 
 
 
 class VmapInfo(NamedTuple):
-    """What a `vmap` of the user's own is told."""
+    """The information passed to a user-defined `vmap`."""
 
     batch_size: int
     randomness: str
 
 
 def _apply_batched(cls: Any, batch: Batch, args: tuple[Any, ...]) -> Any:
-    """By the `vmap` of the user's own: it gets the lanes along a dimension of their own."""
+    """Apply the user-defined `vmap` to whole batches, whose lanes are along a dimension."""
 
     def mapped(arg: Any) -> bool:
         value = arg.value if isinstance(arg, Tensor) else None
@@ -342,7 +343,7 @@ def _apply_batched(cls: Any, batch: Batch, args: tuple[Any, ...]) -> Any:
 
 
 def _apply_traced(cls: Any, args: tuple[Any, ...]) -> Any:
-    """Inside a transform: the same as a function with functrans' own kind of custom rule."""
+    """Apply the operation inside a transform, as a function with a custom rule of functrans."""
     places = [k for k, arg in enumerate(args) if isinstance(arg, Tensor)]
     tracers = [args[k].value for k in places if isinstance(args[k].value, Tracer)]
     top = max((tracer.interpreter for tracer in tracers), key=lambda each: each.level)
@@ -380,9 +381,9 @@ def _apply_traced(cls: Any, args: tuple[Any, ...]) -> Any:
 
 
 def _below(cls: Any, context: Context, args: tuple[Any, ...]) -> Any:
-    """`forward` below a transform that differentiates.
+    """Run `forward` on the values below a transform that differentiates.
 
-    There may be a `vmap` further out, which a user's own rule for it is asked about.
+    If there is a `vmap` around it, the user-defined rule for `vmap` is used.
     """
     traced = any(isinstance(arg, Tensor) and isinstance(arg.value, Tracer) for arg in args)
     if not traced or not hasattr(cls, "vmap"):
@@ -403,7 +404,7 @@ def _jvp(cls: Any, rebuilt: Any, places: list[int], count: int, primals: Any, ta
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a `backward` that cannot be differentiated again.
+    """Mark a `backward` that cannot itself be differentiated.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""torch.autograd.functional: derivatives of functions, by functrans' transforms."""
+"""torch.autograd.functional: derivatives of functions, computed with functrans' transforms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from functrans.torch.errors import TensorError, TensorTypeError
 from functrans.torch.tensor import Tensor, make
-from functrans.transforms import derivatives, jacobians
+from functrans.transforms import derivatives, forward_mode, jacobians
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
@@ -70,7 +70,7 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The matrix of second derivatives of a function with one number as result.
+    """The Hessian matrix of a scalar-valued function.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def jvp(
     """
     given = _prepared(inputs, create_graph)
     moving = _directions(given, v)
-    out, tangent = derivatives.jvp(func, given, moving)
+    out, tangent = forward_mode.jvp(func, given, moving)
     return _finished(out, create_graph), _finished(tangent, create_graph)
 
 
@@ -182,7 +182,7 @@ def hvp(
     given = _prepared(inputs, create_graph)
     moving = _directions(given, v)
     numbers = tuple(range(len(given)))
-    _, product = derivatives.jvp(derivatives.grad(func, numbers), given, moving)
+    _, product = forward_mode.jvp(derivatives.grad(func, numbers), given, moving)
     single = isinstance(inputs, Tensor)
     return (
         _finished(func(*given), create_graph),

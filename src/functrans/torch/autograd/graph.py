@@ -1,4 +1,4 @@
-"""torch.autograd.graph: nodes of the graph, and hooks on the values that it keeps."""
+"""torch.autograd.graph: nodes of the graph, and hooks on the values that it saves."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import is_plain
 from functrans.interpreters.tape import TapeTracer
 from functrans.torch.autograd.nodes import Node as Node
 from functrans.torch.autograd.nodes import as_saved
@@ -15,7 +16,7 @@ from functrans.torch.tensor import Tensor, make
 
 
 class _Packing:
-    """How the saved values of a record are packed, and how to get them back."""
+    """Unpacks the saved values of a record."""
 
     def __init__(self, unpack: Callable[[Any], Any]) -> None:
         self.unpack = unpack
@@ -36,12 +37,12 @@ class _Packing:
         return walk(saved), found if links is not None else None
 
     def lazily(self, pull: Callable[..., Any]) -> Callable[..., Any]:
-        """The pullback, which unpacks when it runs."""
+        """A pullback that unpacks its saved values when it runs."""
         return lambda g, saved: pull(g, self.unpacked(saved, None)[0])
 
 
 class saved_tensors_hooks:
-    """Call `pack` on every value that is saved inside, and `unpack` when it is needed again.
+    """Call `pack_hook` on every value saved inside, and `unpack_hook` when it is needed again.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class saved_tensors_hooks:
 
     def __enter__(self) -> saved_tensors_hooks:
         self._before = MODE.observers
-        # The innermost pair is the one that holds.
+        # The innermost pair of hooks takes effect.
         others = tuple(o for o in self._before if not isinstance(o, _Packer))
         MODE.observers = (*others, _Packer(self.pack_hook, self.unpack_hook))
         return self
@@ -71,7 +72,7 @@ class saved_tensors_hooks:
 
 
 class _Packer:
-    """Sees every new record, and packs what it saved."""
+    """An observer of new records that packs their saved values."""
 
     def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
         self.pack = pack
@@ -79,7 +80,7 @@ class _Packer:
 
     def __call__(self, record: Record) -> None:
         observers, enabled = MODE.observers, MODE.enabled
-        MODE.observers, MODE.enabled = (), False  # what the hook itself computes is not recorded
+        MODE.observers, MODE.enabled = (), False  # the hook's own computations are not recorded
         try:
             packed = self._packed(record[2], _tracked(record))
         finally:
@@ -89,7 +90,7 @@ class _Packer:
             record.packing = _Packing(self.unpack)
 
     def _packed(self, saved: Any, tracked: dict[int, Any]) -> Any:
-        if isinstance(saved, (np.ndarray, np.generic)):
+        if is_plain(saved, (np.ndarray, np.generic)):
             parent = tracked.get(id(saved))
             tensor = make(saved) if parent is None else as_saved(saved, parent)
             return Packed(self.pack(tensor), id(saved))
@@ -101,9 +102,9 @@ class _Packer:
 
 
 def _tracked(record: Record) -> dict[int, Any]:
-    """Of the values that a record saved, the arguments that are tracked: their records by id.
+    """The records of the tracked arguments among the saved values, by the id of the value.
 
-    Not the result: what is packed must not hold the record that holds it.
+    Results are left out: a packed value must not hold the record that holds it.
     """
     if not getattr(record[1], "needs", None):
         return {}
@@ -119,7 +120,7 @@ def _tracked(record: Record) -> dict[int, Any]:
 
 
 class save_on_cpu:
-    """Keep saved values on the CPU, where they are anyway.
+    """Keep saved values on the CPU. They always are, so this has no effect.
 
     Examples
     --------

@@ -20,7 +20,7 @@ def _put_back(before: tuple[bool, bool, int]) -> None:
 
 
 def _silence_running() -> None:
-    """The mode holds for transforms that are running by now, and not for those that begin inside."""
+    """Apply the mode to transforms that are already running, but not to those that begin inside."""
     running = running_interpreters()
     MODE.silenced = running[-1].level if running else 0
 
@@ -35,7 +35,7 @@ class _Switch:
         raise NotImplementedError
 
     def _again(self) -> Self:
-        """A fresh one, for each call of a decorated function."""
+        """A new instance, for each call of a decorated function."""
         return type(self)()
 
     def _mode_before(self) -> tuple[bool, bool, int]:
@@ -47,13 +47,13 @@ class _Switch:
         try:
             self._set()
             _silence_running()
-        except BaseException:  # such as Ctrl-C, after which nobody leaves
+        except BaseException:  # such as Ctrl-C; __exit__ would not be called
             self._before.pop()
             _put_back(before)
             raise
 
     def __exit__(self, *exc_info: Any) -> None:
-        # In this order, with no call before the mode is what it was: Ctrl-C comes after calls.
+        # Restore the mode before calling anything: Ctrl-C may interrupt after a call.
         MODE.enabled, MODE.inference, MODE.silenced = self._before[-1]
         self._before.pop()
 
@@ -69,7 +69,7 @@ class _Switch:
         return wrapper
 
     def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The mode holds while the generator runs, not while its user does."""
+        """Apply the mode while the generator runs, but not while its caller does."""
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -97,7 +97,7 @@ class _Switch:
 
 
 class no_grad(_Switch):
-    """Record no operations inside.
+    """Do not record the operations inside, so that no gradients are computed for them.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class no_grad(_Switch):
     def __new__(cls, function: Any = None) -> Any:
         if function is None:
             return super().__new__(cls)
-        return cls()(function)  # @no_grad without brackets
+        return cls()(function)  # @no_grad without parentheses
 
     def __init__(self, function: Any = None) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class no_grad(_Switch):
 
 
 class enable_grad(no_grad):
-    """Record operations inside, also within `no_grad`.
+    """Record the operations inside, even within `no_grad`.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class enable_grad(no_grad):
 
 
 class set_grad_enabled(_Switch):
-    """Record operations or not: as a function at once, as a context manager inside.
+    """Turn the recording of operations on or off, as a function or as a context manager.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class set_grad_enabled(_Switch):
         return super().__call__(function)
 
     def _mode_before(self) -> tuple[bool, bool, int]:
-        """What was before it was made; on a second entry, what is now."""
+        """The mode before this object was made; when it is entered again, the current one."""
         before: tuple[bool, bool, int] = self._first or _now()
         self._first = None
         return before
@@ -173,7 +173,7 @@ class set_grad_enabled(_Switch):
 
 
 class inference_mode(_Switch):
-    """Like `no_grad`, and new tensors may not take part in autograd later.
+    """Like `no_grad`, but new tensors cannot take part in autograd later.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""grad_fn: the records of the tape as the objects that PyTorch shows."""
+"""grad_fn: records of the tape, shown as PyTorch's graph nodes."""
 
 from __future__ import annotations
 
@@ -10,47 +10,51 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import Tracer, is_plain
 from functrans.core.primitive import Primitive
 from functrans.interpreters.tape import Share, TapeTracer
+from functrans.ops import contraction, indexing, reduction, structure
+from functrans.ops import elementwise as ew
 from functrans.torch.errors import TensorError
 from functrans.torch.registry import attach
 from functrans.torch.tape import Record, table_of, with_links
 from functrans.torch.tensor import Tensor, make
 
-# What PyTorch calls the operation of a primitive, where it is not the same word.
-_NAMES = {
-    "power": "PowBackward0",
-    "subtract": "SubBackward0",
-    "multiply": "MulBackward0",
-    "divide": "DivBackward0",
-    "negative": "NegBackward0",
-    "absolute": "AbsBackward0",
-    "matmul": "MmBackward0",
-    "arcsin": "AsinBackward0",
-    "arccos": "AcosBackward0",
-    "arctan": "AtanBackward0",
-    "arcsinh": "AsinhBackward0",
-    "arccosh": "AcoshBackward0",
-    "arctanh": "AtanhBackward0",
-    "arctan2": "Atan2Backward0",
-    "astype": "ToCopyBackward0",
-    "copy": "CloneBackward0",
-    "transpose": "PermuteBackward0",
-    "reshape": "ViewBackward0",
-    "broadcast_to": "ExpandBackward0",
-    "concatenate": "CatBackward0",
-    "index": "IndexBackward0",
-    "update": "CopySlices",
-    "max": "AmaxBackward0",
-    "min": "AminBackward0",
-    "root_of_squares": "SqrtBackward0",
-    "log1p": "Log1PBackward0",
+# PyTorch's names for the operations of primitives, where the two differ.
+_NAMES: dict[Primitive, str] = {
+    ew.power: "PowBackward0",
+    ew.subtract: "SubBackward0",
+    ew.multiply: "MulBackward0",
+    ew.divide: "DivBackward0",
+    ew.negative: "NegBackward0",
+    ew.absolute: "AbsBackward0",
+    contraction.matmul: "MmBackward0",
+    ew.arcsin: "AsinBackward0",
+    ew.arccos: "AcosBackward0",
+    ew.arctan: "AtanBackward0",
+    ew.arcsinh: "AsinhBackward0",
+    ew.arccosh: "AcoshBackward0",
+    ew.arctanh: "AtanhBackward0",
+    ew.arctan2: "Atan2Backward0",
+    structure.astype: "ToCopyBackward0",
+    structure.copy: "CloneBackward0",
+    structure.transpose: "PermuteBackward0",
+    structure.reshape: "ViewBackward0",
+    structure.broadcast_to: "ExpandBackward0",
+    structure.concatenate: "CatBackward0",
+    indexing.index: "IndexBackward0",
+    indexing.update: "CopySlices",
+    indexing.update_in_place: "CopySlices",
+    indexing.update_both_in_place: "CopySlices",
+    reduction.max: "AmaxBackward0",
+    reduction.min: "AminBackward0",
+    ew.root_of_squares: "SqrtBackward0",
+    ew.log1p: "Log1PBackward0",
 }
 
 
 class Handle:
-    """What registering a hook returns; `remove()` takes the hook away."""
+    """Returned when a hook is registered; `remove()` removes the hook."""
 
     def __init__(self, hooks: _Table, key: int) -> None:
         self._hooks = weakref.ref(hooks)
@@ -76,7 +80,7 @@ _number = iter(range(1 << 62)).__next__
 
 
 def add_hook(hooks: Any, hook: Any, first: bool = False) -> Handle:
-    """Add a hook behind the others, or before them."""
+    """Add a hook after the others, or before them."""
     key = _number()
     hooks[key] = hook
     if first:
@@ -85,13 +89,13 @@ def add_hook(hooks: Any, hook: Any, first: bool = False) -> Handle:
 
 
 class Hooks:
-    """What is to run when the sweep comes to a record."""
+    """The hooks that run when the sweep reaches a record."""
 
     def __init__(self) -> None:
-        self.tensor = _Table()  # hook(grad), may return another
-        self.before = _Table()  # hook(grad_outputs), may return others
-        self.after = _Table()  # hook(grad_inputs, grad_outputs), may return other grad_inputs
-        self.keeper: Any = None  # a weak reference to the tensor that keeps its gradient
+        self.tensor = _Table()  # hook(grad), may return a replacement
+        self.before = _Table()  # hook(grad_outputs), may return replacements
+        self.after = _Table()  # hook(grad_inputs, grad_outputs), may return new grad_inputs
+        self.keeper: Any = None  # a weak reference to the tensor that retains its gradient
 
 
 def hooks_of(record: Any) -> Hooks:
@@ -106,16 +110,18 @@ def new_table() -> Any:
     return _Table()
 
 
-def name_of(record: Any) -> str:
+def operation_name(record: Any) -> str:
     """What a record's operation is called."""
     if len(record) == 1:
         return "AccumulateGrad"
     if record.name is not None:
         return record.name  # type: ignore[no-any-return]
     primitive = record.primitive
+    if primitive in _NAMES:
+        return _NAMES[primitive]
     name = primitive.name if isinstance(primitive, Primitive) else str(primitive)
     words = name.split("_")
-    return _NAMES.get(name) or "".join(word.capitalize() for word in words) + "Backward0"
+    return "".join(word.capitalize() for word in words) + "Backward0"
 
 
 class Node:
@@ -133,7 +139,7 @@ class Node:
         self.metadata: dict[Any, Any] = {}
 
     def name(self) -> str:
-        """What the operation is called, such as PowBackward0.
+        """The name of the operation, such as PowBackward0.
 
         Examples
         --------
@@ -141,11 +147,11 @@ class Node:
         >>> torch.ones(1, requires_grad=True).exp().grad_fn.name()
         'ExpBackward0'
         """
-        return name_of(self._record)
+        return operation_name(self._record)
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The operations that the gradient flows to, each with the number of its result.
+        """The operations that the gradient flows to next, each with the index of its result.
 
         Examples
         --------
@@ -184,7 +190,7 @@ class Node:
         (tensor([1.], grad_fn=<ExpBackward0>),)
         """
         context: Any = self._record[2] if len(self._record) > 1 else None
-        if hasattr(context, "saved_tensors"):  # of a Function
+        if hasattr(context, "saved_tensors"):  # the context of a Function
             return context.saved_tensors  # type: ignore[no-any-return]
         return tuple(map(_shown, _saved_values(self._record)))
 
@@ -192,7 +198,7 @@ class Node:
         return int(self._record[0])
 
     def __getattr__(self, name: str) -> Any:
-        # _saved_self, _saved_other, _saved_result, as the rules name what they keep.
+        # _saved_self, _saved_other and _saved_result, translated to the names in the rules.
         if name.startswith("_saved_") and len(self._record) > 1:
             needs = getattr(self._record[1], "needs", ())
             words = {"x": "self", "y": "other", "out": "result"}
@@ -206,7 +212,7 @@ class Node:
         raise AttributeError(f"{self.name()!r} object has no attribute {name!r}")
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(grad_inputs, grad_outputs) after the operation; it may return other grad_inputs.
+        """Call hook(grad_inputs, grad_outputs) after the operation; the hook may return new grad_inputs.
 
         Examples
         --------
@@ -217,7 +223,7 @@ class Node:
         return add_hook(hooks_of(self._record).after, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(grad_outputs) before the operation; it may return others.
+        """Call hook(grad_outputs) before the operation; the hook may return replacements.
 
         Examples
         --------
@@ -240,7 +246,7 @@ FREED = (
 
 
 def freed(g: Any, saved: Any) -> Any:
-    """The pullback of a record whose saved values are gone."""
+    """The pullback of a record whose saved values have been freed."""
     raise TensorError(FREED)
 
 
@@ -264,40 +270,40 @@ def _shown(saved: Any) -> Any:
     """A saved value as a tensor: the leaf itself, if it is one."""
     if isinstance(saved, TapeTracer):
         return as_saved(saved.value, saved.record)
-    return make(saved) if isinstance(saved, (np.ndarray, np.generic)) else saved
+    return make(saved) if is_plain(saved, (np.ndarray, np.generic)) else saved
 
 
 def as_saved(value: Any, record: Any) -> Tensor:
-    """The tensor of a value that was saved, if possible the one that the user has."""
+    """A saved value as a tensor, if possible the user's own."""
     leaf = record.tensor() if len(record) == 1 else None
     return leaf if leaf is not None and leaf.value is value else make(value, record)
 
 
 @functools.cache
 def _kind(name: str) -> type[Node]:
-    """The class of all nodes of one name, as PyTorch has one for each."""
+    """The class of the nodes with one name: PyTorch has a class for each operation."""
     return type(name, (Node,), {})
 
 
 def node_of(record: Any) -> Any:
-    """The object that stands for a record, the same one while anyone holds it."""
+    """The node of a record, the same object for as long as anyone holds it."""
     if len(record) > 1 and record[1] is Share:
-        record = record[4]  # one of several results: the operation is what PyTorch shows
+        record = record[4]  # one of several results: PyTorch shows their operation
     known = record.node() if record.node is not None else None
     if known is None:
-        known = _kind(name_of(record))(record)
+        known = _kind(operation_name(record))(record)
         record.node = weakref.ref(known)
     return known
 
 
 def in_slots(record: Any, values: Any) -> tuple[Any, ...]:
-    """What belongs to the parents of a record, and None for arguments that are not tracked.
+    """The values for the parents of a record, with None for arguments that are not tracked.
 
-    PyTorch counts these, too.
+    PyTorch counts those arguments as well.
     """
     table = table_of(record.primitive) if hasattr(record.primitive, "rules") else ()
     for mask, rule in enumerate(table):
-        if rule is not None and rule[1] is record[1] and name_of(record) != "PowBackward0":
+        if rule is not None and rule[1] is record[1] and operation_name(record) != "PowBackward0":
             found = iter(values)
             arity = len(table).bit_length() - 1
             return tuple(next(found) if mask >> k & 1 else None for k in range(arity))
@@ -312,7 +318,7 @@ def _edge(parent: Any) -> tuple[Any, int]:
 
 
 def _grad_fn(self: Tensor) -> Any:
-    """The operation that made this tensor, or None.
+    """The operation that computed this tensor, or None.
 
     Examples
     --------

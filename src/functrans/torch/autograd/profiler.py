@@ -1,4 +1,4 @@
-"""torch.profiler and torch.autograd.profiler: how often operations run, and for how long."""
+"""torch.profiler and torch.autograd.profiler: counts and times of operations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from functrans.torch import registry, tensor
-from functrans.torch.autograd.engine import Watch
+from functrans.torch.autograd.engine import PullbackWatch
 
 
 class FunctionEventAvg:
@@ -45,7 +45,7 @@ class FunctionEventAvg:
 
 
 class EventList(list[FunctionEventAvg]):
-    """Measured operations.
+    """A list of measured operations.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class profile:
         self._before: Any = None
 
     def __enter__(self) -> profile:
-        """Begin to measure.
+        """Start measuring.
 
         Examples
         --------
@@ -141,7 +141,7 @@ class profile:
         >>> prof.stop()
         """
         if self.enabled:
-            Watch.profiler = self
+            PullbackWatch.profiler = self
             self._before = sys.getprofile()
             sys.setprofile(self._event)
         return self
@@ -158,13 +158,13 @@ class profile:
         """
         if self.enabled:
             sys.setprofile(self._before)
-            Watch.profiler = None
+            PullbackWatch.profiler = None
             self._running.clear()
 
     start, stop = __enter__, __exit__
 
     def step(self) -> None:
-        """The end of a step; all steps are measured alike.
+        """Mark the end of a step. This has no effect: all steps are measured.
 
         Examples
         --------
@@ -193,7 +193,7 @@ class profile:
         average.self_cpu_time_total += (spent - inside) / 1e3
 
     def _around(self, name: str, pull: Callable[..., Any]) -> Callable[..., Any]:
-        """A pullback that is measured."""
+        """Wrap a pullback to measure it."""
 
         def measured(g: Any, saved: Any) -> Any:
             self._begin(name)
@@ -205,7 +205,7 @@ class profile:
         return measured
 
     def key_averages(self, **options: Any) -> EventList:
-        """The operations, each with the sum of its calls.
+        """The measured operations, with the calls of each summed up.
 
         Examples
         --------
@@ -218,7 +218,7 @@ class profile:
         return EventList(self._averages.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """All operations together.
+        """The sum over all operations.
 
         Examples
         --------
@@ -250,7 +250,7 @@ class profile:
 
 
 def _codes() -> frozenset[Any]:
-    """The code of every function that is an operation to users."""
+    """The code objects of all functions that users see as operations."""
     functions = [*registry.FUNCTIONS.values(), *vars(tensor.Tensor).values()]
     return frozenset(
         f.__code__ for f in functions if hasattr(f, "__code__") and f.__name__ != "lift"
@@ -269,7 +269,7 @@ def _operation(frame: Any) -> str:
 
 
 class record_function:
-    """A name for a part of the program in the profile.
+    """Label a part of the program in the profile.
 
     Examples
     --------
@@ -285,7 +285,7 @@ class record_function:
         self._profiler: Any = None
 
     def __enter__(self) -> record_function:
-        self._profiler = Watch.profiler
+        self._profiler = PullbackWatch.profiler
         if self._profiler is not None:
             self._profiler._begin(self.name)
         return self
@@ -296,7 +296,7 @@ class record_function:
 
 
 class ProfilerActivity:
-    """What to measure; there is only the CPU.
+    """The kinds of activity to measure: only the CPU.
 
     Examples
     --------

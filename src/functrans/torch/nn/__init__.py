@@ -1,4 +1,4 @@
-"""torch.nn: parts of models. `nn.functional` has the functions behind them."""
+"""torch.nn: building blocks of models. `nn.functional` has them as functions."""
 
 from functrans.torch.nn import functional as functional
 from functrans.torch.nn import init as init

@@ -53,12 +53,12 @@ tanh: Any = FUNCTIONS["tanh"]
 
 
 def _placed(function: Callable[..., Any], inplace: bool, input: Tensor, *options: Any) -> Any:
-    """A function of a tensor, or what writes its result into the tensor."""
+    """Apply a function to a tensor, in place if `inplace` is set."""
     return in_place(function)(input, *options) if inplace else function(input, *options)
 
 
 def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """exp(x) / sum exp(x) along a dimension.
+    """The softmax along a dimension: exp(x) / sum exp(x).
 
     Examples
     --------
@@ -83,7 +83,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Ten
 
 
 def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """`softmax` of the negative.
+    """The softmax of -x along a dimension.
 
     Examples
     --------
@@ -95,14 +95,14 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
 
 
 def _implicit(input: Tensor, dim: int | None) -> int:
-    """The dimension that PyTorch chooses if none is given."""
+    """PyTorch's default dimension."""
     return dim if dim is not None else (0 if input.value.ndim in (0, 1, 3) else 1)
 
 
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    """Samples of classes as weights that can be differentiated; `hard` ones are rounded forward.
+    """Differentiable samples of classes, as weights; with `hard`, one-hot in the forward pass.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def _leaky_relu(x: Any, slope: float) -> Any:
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x where it is positive, and a part of it elsewhere.
+    """x where it is positive, and `negative_slope` times x elsewhere.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The self-normalizing exponential linear unit (Klambauer and others 2017).
+    """The self-normalizing exponential linear unit (Klambauer et al. 2017).
 
     Examples
     --------
@@ -209,7 +209,7 @@ def _silu(input: Tensor) -> Tensor:
 
 @composed("GeluBackward0")
 def gelu(x: Any, approximate: str = "none") -> Any:
-    """x times the cumulative function of the normal distribution.
+    """x times the cumulative distribution function of the normal distribution.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def _hardtanh(x: Any, low: float, high: float) -> Any:
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """x moved between two bounds.
+    """x clamped between two bounds.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def hardtanh(
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """x moved between 0 and 6.
+    """x clamped between 0 and 6.
 
     Examples
     --------
@@ -294,7 +294,7 @@ _hardsigmoid = composed("HardsigmoidBackward0")(_ramp)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """A line from 0 at -3 to 1 at 3, and constant outside.
+    """0 below -3, 1 above 3, and linear in between.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def _hardswish(x: Any) -> Any:
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x times its `hardsigmoid`.
+    """x times `hardsigmoid` of x.
 
     Examples
     --------
@@ -324,7 +324,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 @composed("HardshrinkBackward0")
 def hardshrink(x: Any, lambd: float = 0.5) -> Any:
-    """x where it is larger than a bound, and 0 elsewhere.
+    """x where |x| is larger than a bound, and 0 elsewhere.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Any:
 
 @composed("SoftshrinkBackward0")
 def softshrink(x: Any, lambd: float = 0.5) -> Any:
-    """x moved toward 0 by `lambd`, and 0 where it would pass it.
+    """x moved toward 0 by `lambd`, but not past it.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def _threshold(x: Any, bound: float, value: float) -> Any:
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x where it is larger than a bound, and a number elsewhere.
+    """x where it is larger than a bound, and a given number elsewhere.
 
     Examples
     --------
@@ -407,7 +407,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """One half times the sigmoid of the other.
+    """The first half of x times the sigmoid of the second half.
 
     Examples
     --------
@@ -424,7 +424,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`leaky_relu` with a slope that is learned, one for all channels or one for each.
+    """`leaky_relu` with a learned slope, either one for all channels or one for each.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """torch.nn.functional: layers as functions.
 
-Activations, losses, windows and changes of size are in modules of their own.
+Activations, losses, windows and resizing are in separate modules.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input @ weight.T + bias.
+    """The linear map input @ weight.T + bias.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return out
 
 
-_LARGE = 4096  # from here on the order of a gradient in memory costs more than two more records
+_LARGE = 4096  # from this size on, the memory order of a gradient matters more than the cost of two records
 
 
 def _is_plain(input: Tensor, weight: Tensor) -> bool:
@@ -103,7 +103,7 @@ def _is_plain(input: Tensor, weight: Tensor) -> bool:
 
 
 def _product(input: Tensor, weight: Tensor) -> Tensor:
-    """x W^T, recorded as (W x^T)^T, so that the gradient of W lies in memory as W does."""
+    """x W^T, recorded as (W x^T)^T, so that the gradient of W has the memory order of W."""
     turned = apply(structure.transpose, input, axes=(1, 0))
     out = input.value.dot(weight.value.T)
     product = record2(
@@ -114,7 +114,7 @@ def _product(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Entries set to zero with probability p, and the others scaled up.
+    """Set entries to zero with probability p, and scale up the others.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _dropped(input: Tensor, shape: tuple[int, ...], p: float, inplace: bool) -> Tensor:
-    """Entries, or whole parts of the tensor, set to zero by a mask of this shape."""
+    """Set entries, or whole parts of the tensor, to zero with a mask of this shape."""
     mask = lower(keep_mask(shape, 1 - p, input.value.dtype)) / (1 - p) if p < 1 else 0.0
     return input.mul_(mask) if inplace else input * mask
 
@@ -138,7 +138,7 @@ def _dropped(input: Tensor, shape: tuple[int, ...], p: float, inplace: bool) -> 
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Whole channels of sequences set to zero with probability p, and the others scaled up.
+    """Set whole channels of sequences to zero with probability p, and scale up the others.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def dropout1d(
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Whole channels of images set to zero with probability p, and the others scaled up.
+    """Set whole channels of images to zero with probability p, and scale up the others.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Rows of a matrix, by their numbers.
+    """Look up rows of a matrix by index.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def embedding(
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
     rows = weight
-    if scale_grad_by_freq:  # the gradient of each row over how often it is used
+    if scale_grad_by_freq:  # divide the gradient of each row by how often it is used
         counts = np.bincount(np.asarray(input.value).reshape(-1), minlength=weight.shape[0])
         share = make((1 / np.maximum(counts, 1)).astype(weight.value.dtype)[:, None])
         rows = weight * share + (weight * (1 - share)).detach()
@@ -214,7 +214,7 @@ def embedding(
 
 
 def _shorten_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
-    """Scale the rows that are used down to a norm, in place."""
+    """Scale the rows in use down to a maximum norm, in place."""
     used = np.unique(np.asarray(input.value))
     with no_grad():
         chosen = weight[make(used)]
@@ -226,7 +226,7 @@ def _shorten_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: flo
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, *, mode: str = "mean"
 ) -> Tensor:
-    """Sums, means or maxima of rows of a matrix: one bag for each row of the input, or each offset.
+    """Sums, means or maxima of rows of a matrix, with one bag for each row of the input, or each offset.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def embedding_bag(
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Rows of zeros with a one at each number.
+    """One-hot rows: a one at the index, and zeros elsewhere.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """The last dimensions brought to mean 0 and variance 1.
+    """Normalize the last dimensions to mean 0 and variance 1.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def _normalized(x: Any, axis: tuple[int, ...], eps: float) -> Any:
 def rms_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """The last dimensions divided by the root of their mean square.
+    """Divide the last dimensions by their root mean square.
 
     Examples
     --------
@@ -328,7 +328,7 @@ def rms_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
-    """Groups of channels brought to mean 0 and variance 1.
+    """Normalize groups of channels to mean 0 and variance 1.
 
     Examples
     --------
@@ -358,7 +358,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Channels brought to mean 0 and variance 1, over the batch or by running statistics.
+    """Normalize channels to mean 0 and variance 1, over the batch or with running statistics.
 
     Examples
     --------
@@ -400,7 +400,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Channels of each example brought to mean 0 and variance 1.
+    """Normalize the channels of each example to mean 0 and variance 1.
 
     Examples
     --------
@@ -419,7 +419,7 @@ def instance_norm(
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x1^T A x2 + b.
+    """The bilinear map x1^T A x2 + b.
 
     Examples
     --------
@@ -434,7 +434,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
-    """The distances of vectors.
+    """The distances between vectors.
 
     Examples
     --------
@@ -446,7 +446,7 @@ def pairwise_distance(
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """Vectors divided by their norm.
+    """Divide vectors by their norm.
 
     Examples
     --------
@@ -480,7 +480,7 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """softmax(query key^T / sqrt(d)) value.
+    """Attention: softmax(query key^T / sqrt(d)) value.
 
     Examples
     --------
@@ -496,7 +496,7 @@ def scaled_dot_product_attention(
 def attention_weights(
     query: Tensor, key: Tensor, mask: Any, is_causal: bool, scale: float | None
 ) -> Tensor:
-    """How much each query looks at each key."""
+    """The attention weights of each query over the keys."""
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = matmul(query * factor, key.mT)
     if is_causal:

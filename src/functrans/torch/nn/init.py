@@ -1,4 +1,4 @@
-"""torch.nn.init: how parameters begin. Functions fill a tensor in place and return it."""
+"""torch.nn.init: initial values of parameters. Functions fill a tensor in place and return it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from functrans.torch.tensor import Tensor, make
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
-    """Uniform numbers from a to b.
+    """Fill a tensor with uniform random numbers from a to b.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
-    """Normal numbers.
+    """Fill a tensor with normal random numbers.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Any:
-    """Normal numbers between a and b.
+    """Fill a tensor with normal random numbers, truncated to the range from a to b.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def trunc_normal_(
     """
     if a > b:
         raise TensorError(f"trunc_normal_ needs a <= b, but found a={a} > b={b}")
-    # By the inverse of the distribution function, so that far ends take no longer.
+    # Sample with the inverse distribution function: rejection would be slow far out in the tails.
     low, high = ((1 + math.erf((bound - mean) / std / math.sqrt(2))) / 2 for bound in (a, b))
     shares = source(None).uniform(low, high, tensor.value.shape)
     values = mean + std * normal_quantile(shares)
@@ -64,7 +64,7 @@ def trunc_normal_(
 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Any:
-    """One number everywhere.
+    """Fill a tensor with one number.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def constant_(tensor: Tensor, val: float) -> Any:
 
 
 def ones_(tensor: Tensor) -> Any:
-    """Ones everywhere.
+    """Fill a tensor with ones.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def ones_(tensor: Tensor) -> Any:
 
 
 def zeros_(tensor: Tensor) -> Any:
-    """Zeros everywhere.
+    """Fill a tensor with zeros.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def zeros_(tensor: Tensor) -> Any:
 
 @no_grad()
 def eye_(tensor: Tensor) -> Any:
-    """The identity matrix.
+    """Fill a matrix with the identity.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """How much a nonlinearity shrinks, as a factor to make up for it.
+    """The recommended gain for a nonlinearity, which makes up for how much it shrinks its input.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Any:
-    """Uniform numbers of variance 2 / (fan_in + fan_out).
+    """Fill a tensor with uniform random numbers of variance 2 / (fan_in + fan_out).
 
     Examples
     --------
@@ -155,7 +155,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Any:
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Any:
-    """Normal numbers of variance 2 / (fan_in + fan_out).
+    """Fill a tensor with normal random numbers of variance 2 / (fan_in + fan_out).
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Any:
-    """Uniform numbers of variance gain^2 / fan.
+    """Fill a tensor with uniform random numbers of variance gain^2 / fan.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Any:
-    """Normal numbers of variance gain^2 / fan.
+    """Fill a tensor with normal random numbers of variance gain^2 / fan.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def kaiming_normal_(
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Any:
-    """A matrix with orthonormal rows or columns.
+    """Fill a matrix with orthonormal rows or columns.
 
     Examples
     --------

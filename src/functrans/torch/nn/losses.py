@@ -12,6 +12,7 @@ from functrans.core.errors import user_depth
 from functrans.core.shapes import dtype_of
 from functrans.torch.amp.state import in_full_precision
 from functrans.torch.errors import TensorError, TensorIndexError, TensorValueError
+from functrans.torch.nn.activations import logsigmoid
 from functrans.torch.reducing import log_softmax
 from functrans.torch.registry import composed
 from functrans.torch.tensor import Tensor, make, named
@@ -57,7 +58,7 @@ def _check_shapes(input: Tensor, target: Tensor) -> None:
 
 @in_full_precision
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The mean of squared differences.
+    """The mean squared error.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
 @in_full_precision
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The mean of the sizes of differences.
+    """The mean absolute error.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def _huber(difference: Any, delta: float) -> Any:
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
-    """Squares of small differences, sizes of large ones.
+    """Quadratic in small differences, and linear in large ones.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """The cross entropy of probabilities sigmoid(input).
+    """The binary cross entropy of the probabilities sigmoid(input).
 
     Examples
     --------
@@ -147,8 +148,8 @@ def binary_cross_entropy_with_logits(
         raise TensorValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
-    positive = _log_of_sigmoid(input)
-    negative = _log_of_sigmoid(-input)
+    positive = logsigmoid(input)
+    negative = logsigmoid(-input)
     if pos_weight is not None:
         positive = positive * pos_weight
     loss = -(target * positive + (1 - target) * negative)
@@ -156,16 +157,11 @@ def binary_cross_entropy_with_logits(
     return _reduced(loss, reduction, "BinaryCrossEntropyWithLogitsBackward0", input, target)
 
 
-@composed("LogSigmoidBackward0")
-def _log_of_sigmoid(x: Any) -> Any:
-    return -np.logaddexp(0, -x)
-
-
 @in_full_precision
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """The cross entropy of probabilities; logarithms are not below -100.
+    """The binary cross entropy of probabilities; logarithms are clamped at -100.
 
     Examples
     --------
@@ -223,7 +219,7 @@ def nll_loss(
 
 
 def _check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
-    """Whether all targets are classes; inside a transform they are not known."""
+    """Check that all targets are valid classes; inside a transform their values are unknown."""
     if isinstance(target.value, Tracer):
         return
     wanted = np.asarray(target.value)
@@ -241,7 +237,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The cross entropy of probabilities softmax(input), by classes or by probabilities.
+    """The cross entropy of the probabilities softmax(input); targets are classes or probabilities.
 
     Examples
     --------
@@ -289,7 +285,7 @@ def cross_entropy(
 def kl_div(
     input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
-    """The divergence of target probabilities from exp(input).
+    """The Kullback-Leibler divergence of the target probabilities from exp(input).
 
     Examples
     --------
@@ -316,7 +312,7 @@ def _plogp(p: Any) -> Any:
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """input for targets 1, max(0, margin - input) for targets -1.
+    """The input for targets 1, and max(0, margin - input) for targets -1.
 
     Examples
     --------
@@ -339,7 +335,7 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood of normal distributions.
+    """The negative log likelihood under normal distributions.
 
     Examples
     --------
@@ -363,7 +359,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood of Poisson distributions with means exp(input), or input.
+    """The negative log likelihood under Poisson distributions with means exp(input), or input.
 
     Examples
     --------
@@ -375,7 +371,7 @@ def poisson_nll_loss(
         loss = input.exp() - target * input
     else:
         loss = input - target * (input + eps).log()
-    if full:  # the logarithm of the factorial, by Stirling's formula
+    if full:  # Stirling's formula for the logarithm of the factorial
         log_factorial = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
         loss = loss + (target > 1) * log_factorial.nan_to_num()
     return _reduced(loss, reduction, "MeanBackward0")
@@ -385,7 +381,7 @@ def poisson_nll_loss(
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """max(0, margin - target (input1 - input2)): which of two is to be larger.
+    """max(0, margin - target (input1 - input2)), where the target says which input should be larger.
 
     Examples
     --------
@@ -402,7 +398,7 @@ def margin_ranking_loss(
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """1 - cos for targets 1, max(0, cos - margin) for targets -1.
+    """1 - cos for targets 1, and max(0, cos - margin) for targets -1.
 
     Examples
     --------

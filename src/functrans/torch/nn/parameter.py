@@ -1,4 +1,4 @@
-"""Parameter: a tensor that a module holds and an optimizer changes."""
+"""Parameter: a tensor that belongs to a module and is trained by an optimizer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functrans.torch.tensor import Tensor, check_device, leaf_record, lower
 
 
 class Parameter(Tensor):
-    """A tensor that is registered when it becomes an attribute of a module.
+    """A tensor that a module registers when it is assigned as an attribute.
 
     Examples
     --------
@@ -48,7 +48,7 @@ tree.register_box(Parameter, Tensor.lift, lower)
 
 
 def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:
-    """A parameter of zeros, to be given its first values by a module."""
+    """A parameter of zeros, for a module to initialize."""
     from functrans.torch.creation import zeros
 
     check_device(device)

@@ -1,4 +1,4 @@
-"""Images and sequences in other sizes: padding, interpolation, pixels from channels."""
+"""Functions that change the size of images and sequences: padding, interpolation, pixel shuffling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["interpolate", "pad", "pixel_shuffle", "upsample"]
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
-    """More entries at the ends of the last dimensions: pad = (left, right, top, bottom, ...).
+    """Pad the last dimensions at both ends: pad = (left, right, top, bottom, ...).
 
     Examples
     --------
@@ -51,7 +51,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Sequences or images in another size, by the nearest entry or along lines between entries.
+    """Resize sequences or images, with the nearest entry or linear interpolation.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def interpolate(
     modes = {"nearest": count, "linear": 1, "bilinear": 2}
     if modes.get(mode) != count:
         raise NotImplementedError(
-            f"interpolate has the modes nearest, linear (3D) and bilinear (4D): got {mode!r} for a "
+            f"interpolate supports the modes nearest, linear (3D) and bilinear (4D): got {mode!r} for a "
             f"{input.dim()}D input"
         )
     if (size is None) == (scale_factor is None):
@@ -92,7 +92,7 @@ def interpolate(
 
 
 def _along_lines(x: Any, axis: int, n: int, m: int, scale: float, corners: bool) -> Any:
-    """Along one axis: the entries on both sides, by how near they are."""
+    """Interpolate linearly along one axis."""
     if corners:
         at = np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
     else:
@@ -108,7 +108,7 @@ upsample = interpolate
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels moved into a finer grid of pixels.
+    """Rearrange channels into a finer grid of pixels.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Convolutions and pooling: what looks at a tensor through a moving window."""
+"""Functions with a sliding window: convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
 
 
 def as_tuple(value: Any, count: int) -> tuple[int, ...]:
-    """A number for each of some dimensions."""
+    """One number for each dimension, repeated if only one is given."""
     return (int(value),) * count if isinstance(value, (int, np.integer)) else tuple(value)
 
 
 def _slices(x: Any, kernel: Any, stride: Any, dilation: Any) -> tuple[list[Any], tuple[int, ...]]:
-    """What each place of the window sees, over all positions of the window."""
+    """For each entry of the window, a slice of x over all positions of the window; and the output sizes."""
     count = len(kernel)
     lengths = x.shape[-count:]
     sizes = tuple(
@@ -60,7 +60,7 @@ def _slices(x: Any, kernel: Any, stride: Any, dilation: Any) -> tuple[list[Any],
 
 
 def _padded(x: Any, edges: Any, fill: float = 0.0) -> Any:
-    """More entries before and after along the last dimensions; fewer where a number is negative."""
+    """Pad the last dimensions at both ends; a negative number crops instead."""
     edges = [(e, e) if isinstance(e, int) else e for e in edges]
     if any(min(pair) < 0 for pair in edges):
         cut = [slice(-min(a, 0), n + min(b, 0)) for (a, b), n in _paired(edges, x)]
@@ -84,7 +84,7 @@ def _convolved(x: Any, weight: Any, bias: Any, stride: Any, dilation: Any, group
     kernel, out_channels = weight.shape[2:], weight.shape[0]
     seen, sizes = _slices(x, kernel, stride, dilation)
     batch, channels = x.shape[:2]
-    # One product of matrices: a column for every position of the window, a row for all it sees.
+    # One matrix product, with a column for each position of the window and a row for each entry in it.
     columns = np.stack(seen, axis=2).reshape((batch, groups, channels // groups * len(seen), -1))
     rows = weight.reshape((groups, out_channels // groups, channels // groups * len(seen)))
     out = (rows @ columns).reshape((batch, out_channels, *sizes))
@@ -102,7 +102,7 @@ def _convolve_back(
     dilation: Any,
     groups: int,
 ) -> Any:
-    """What a convolution does to the gradient: its entries apart by the stride, and W reversed."""
+    """The transposed convolution: entries spread out by the stride, then convolved with W reversed."""
     kernel = weight.shape[2:]
     lengths = [(n - 1) * s + 1 for n, s in zip(x.shape[2:], stride, strict=True)]
     template = (slice(None),) * 2 + tuple(slice(None, None, s) for s in stride)
@@ -111,7 +111,7 @@ def _convolve_back(
         (d * (k - 1) - p, d * (k - 1) - p + e)
         for k, p, e, d in zip(kernel, padding, extra, dilation, strict=True)
     ]
-    # (in, out / groups, ...) as (out, in / groups, ...), backwards
+    # reshape (in, out / groups, ...) to (out, in / groups, ...), and reverse
     parts = weight.reshape((groups, weight.shape[0] // groups, *weight.shape[1:]))
     turned = np.flip(np.swapaxes(parts, 1, 2), tuple(range(3, parts.ndim)))
     turned = turned.reshape((-1, weight.shape[0] // groups, *kernel))
@@ -120,7 +120,7 @@ def _convolve_back(
 
 
 def _in_batches(name: str, count: int, input: Tensor, run: Any) -> Tensor:
-    """A function of a batch of images, also for one of them."""
+    """Call a function of a batch, or of a single example as a batch of one."""
     if input.value.ndim == count + 1:
         return run(input.unsqueeze(0)).squeeze(0)  # type: ignore[no-any-return]
     if input.value.ndim != count + 2:
@@ -164,7 +164,7 @@ def _convolution(name: str, count: int) -> Any:
         return _in_batches(name, count, input, run)
 
     convolution.__name__ = name
-    convolution.__doc__ = f"""A window of weights moved over {_SUBJECTS[count]}.
+    convolution.__doc__ = f"""Convolution of {_SUBJECTS[count]} with weights.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def _transposed(name: str, count: int) -> Any:
         return _in_batches(name, count, input, run)
 
     convolution.__name__ = name
-    convolution.__doc__ = f"""The transpose of a convolution of {_SUBJECTS[count]}, which makes them larger.
+    convolution.__doc__ = f"""The transposed convolution of {_SUBJECTS[count]}, which makes them larger.
 
     Examples
     --------
@@ -226,7 +226,7 @@ conv_transpose2d = _transposed("conv_transpose2d", 2)
 def _edges(
     lengths: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
 ) -> list[tuple[int, int]]:
-    """The padding on both sides; with `ceil`, as much more behind as the last windows need."""
+    """The padding on both sides; with `ceil`, the end gets as much more as the last window needs."""
     edges = []
     for n, k, s, p, d in zip(lengths, kernel, stride, padding, dilation, strict=True):
         reach = d * (k - 1) + 1
@@ -245,10 +245,10 @@ def _largest(
     edges = _edges(lengths, kernel, stride, padding, dilation, ceil)
     seen, sizes = _slices(_padded(x, edges, -np.inf), kernel, stride, dilation)
     stacked = np.stack(seen)
-    # The first of equal entries has the derivative, so it is chosen by its place.
+    # Among equal entries the first one gets the derivative, so it is selected by index.
     places = np.argmax(stacked, axis=0)
     values = np.take_along_axis(stacked, places[None], axis=0)[0]
-    # Where it is in the whole plane: for each dimension, the window's start and the place in it.
+    # Its index in the whole input: in each dimension, the start of the window plus the offset in it.
     window = np.array(list(itertools.product(*map(range, kernel))))
     flat: Any = 0
     for axis, (n, s, p, d) in enumerate(zip(lengths, stride, padding, dilation, strict=True)):
@@ -376,7 +376,7 @@ def _adaptive(name: str, count: int, largest: bool) -> Any:
 
     pool.__name__ = name
     kind = "largest entries" if largest else "means"
-    pool.__doc__ = f"""The {kind} of as many parts of {_SUBJECTS[count]} as asked for.
+    pool.__doc__ = f"""Divide {_SUBJECTS[count]} into a given number of parts, and take the {kind} of them.
 
     Examples
     --------
@@ -395,7 +395,7 @@ adaptive_max_pool2d = _adaptive("adaptive_max_pool2d", 2, largest=True)
 
 @composed("Im2ColBackward0")
 def unfold(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    """Windows of images as columns.
+    """The sliding windows of images, as columns.
 
     Examples
     --------

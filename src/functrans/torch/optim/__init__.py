@@ -1,4 +1,4 @@
-"""torch.optim: how parameters are changed by their gradients."""
+"""torch.optim: optimizers."""
 
 from functrans.torch.optim import lr_scheduler as lr_scheduler
 from functrans.torch.optim.first_order import SGD as SGD

@@ -1,4 +1,4 @@
-"""SGD, Adam, AdamW, RMSprop and Adagrad: one change by one gradient."""
+"""First-order optimizers: SGD, Adam, AdamW, RMSprop, Adagrad and Adadelta."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from functrans.torch.errors import TensorTypeError, TensorValueError
 from functrans.torch.optim.optimizer import Optimizer, checked
 
-# In PyTorch these options choose an implementation. Here there is one, so they are kept and shown only.
+# In PyTorch these options choose an implementation. Here they have no effect, and are only kept and shown.
 _FOREACH: dict[str, Any] = {"foreach": None, "differentiable": False}
 _FUSED: dict[str, Any] = {**_FOREACH, "fused": None}
 _CAPTURED: dict[str, Any] = {"foreach": None, "capturable": False, **_FUSED}
 
 
 def _chosen(known: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Options by name, over what they are if they are not given."""
+    """The given options merged with their defaults."""
     unknown = set(options) - set(known)
     if unknown:
         raise TensorTypeError(f"unexpected keyword arguments {sorted(unknown)}")
@@ -25,7 +25,7 @@ def _chosen(known: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum.
+    """Stochastic gradient descent, optionally with momentum.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Steps by the mean of gradients over the root of the mean of their squares (Kingma and Ba 2014).
+    """Divides the running mean of gradients by their running root mean square (Kingma and Ba 2014).
 
     Examples
     --------
@@ -157,7 +157,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2017).
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2017).
 
     Examples
     --------
@@ -186,7 +186,7 @@ class AdamW(Adam):
 
 
 class RMSprop(Optimizer):
-    """Gradients over the root of the running mean of their squares.
+    """Divides gradients by their running root mean square.
 
     Examples
     --------
@@ -256,7 +256,7 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Gradients over the root of the sum of their squares.
+    """Divides gradients by the root of the sum of their squares so far.
 
     Examples
     --------
@@ -309,7 +309,7 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """Steps by the root of the mean of squared steps over that of gradients (Zeiler 2012).
+    """Scales gradients by the ratio of the running root mean squares of steps and gradients (Zeiler 2012).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""LBFGS: steps by an approximation of the inverse Hessian from the last gradients."""
+"""LBFGS: a quasi-Newton method that approximates the inverse Hessian from recent gradients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from functrans.torch.optim.optimizer import Optimizer
 
 
 class LBFGS(Optimizer):
-    """The limited memory method of Broyden, Fletcher, Goldfarb and Shanno (Nocedal 1980).
+    """The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno (Nocedal 1980).
 
     `step` needs a closure, which is called several times.
 
@@ -80,7 +80,7 @@ class LBFGS(Optimizer):
             start += array.size
 
     def _direction(self, gradient: Any) -> Any:
-        """-H g, by the two loops over the pairs of changes (step, change of gradient)."""
+        """-H g, computed by the two-loop recursion over pairs (step, change of gradient)."""
         pairs = self._memory["pairs"]
         q = -gradient
         weights = []
@@ -95,7 +95,7 @@ class LBFGS(Optimizer):
         return q
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change all parameters; `closure` computes the loss and its gradient.
+        """Update all parameters; `closure` computes the loss and its gradient.
 
         Examples
         --------
@@ -161,9 +161,9 @@ class LBFGS(Optimizer):
     def _search(
         self, evaluate: Any, loss: float, slope: float, step: float, direction: Any
     ) -> tuple[float, float, Any, int]:
-        """A step by the strong Wolfe conditions: less loss, and a slope of less than 0.9 times.
+        """Find a step that meets the strong Wolfe conditions: a lower loss, and at most 0.9 times the slope.
 
-        The interval is doubled until it holds such a step, and then halved.
+        The step is doubled until the interval contains such a step, and then the interval is bisected.
         """
         low, high, at, calls = 0.0, np.inf, 0.0, 0
         best: Any = None

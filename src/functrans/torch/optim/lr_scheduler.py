@@ -12,7 +12,7 @@ from functrans.torch.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """Sets the learning rate of each group by `get_lr` after each `step`.
+    """The base class of schedulers: each `step` sets the learning rates of the groups with `get_lr`.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class LRScheduler:
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch.
+        """The learning rates for the current epoch.
 
         Examples
         --------
@@ -48,7 +48,7 @@ class LRScheduler:
         return [self._rate(base, self.last_epoch) for base in self.base_lrs]
 
     def get_last_lr(self) -> list[float]:
-        """The rates of the groups now.
+        """The current learning rates of the groups.
 
         Examples
         --------
@@ -60,7 +60,7 @@ class LRScheduler:
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self) -> None:
-        """Go to the next epoch.
+        """Advance to the next epoch.
 
         Examples
         --------
@@ -76,7 +76,7 @@ class LRScheduler:
             group["lr"] = rate
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the optimizer, and functions.
+        """The state as a dictionary, without the optimizer and functions.
 
         Examples
         --------
@@ -89,7 +89,7 @@ class LRScheduler:
         return {name: v for name, v in state if name != "optimizer" and not callable(v)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave.
+        """Load a state that `state_dict` returned.
 
         Examples
         --------
@@ -104,7 +104,7 @@ class LRScheduler:
 
 
 class StepLR(LRScheduler):
-    """The rate times gamma after every `step_size` epochs.
+    """Multiplies the learning rate by gamma every `step_size` epochs.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times gamma at each milestone.
+    """Multiplies the learning rate by gamma at each milestone.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times gamma after every epoch.
+    """Multiplies the learning rate by gamma after every epoch.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class ExponentialLR(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """The rate times a function of the epoch.
+    """Multiplies the initial learning rate by a function of the epoch.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class LambdaLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """The rate along half a cosine down to `eta_min`, and up again.
+    """Lets the learning rate follow a cosine, down to `eta_min` and up again.
 
     Examples
     --------
@@ -219,7 +219,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times a factor, for the first epochs.
+    """Multiplies the learning rate by a factor during the first epochs.
 
     Examples
     --------
@@ -247,7 +247,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes along a line, for the first epochs.
+    """Multiplies the learning rate by a factor that changes linearly during the first epochs.
 
     Examples
     --------
@@ -277,7 +277,7 @@ class LinearLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """The rate along half a cosine down to `eta_min`, again and again from the start.
+    """Lets the learning rate follow half a cosine down to `eta_min`, and restarts it periodically.
 
     Examples
     --------
@@ -312,7 +312,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """The rate up to `max_lr` and down to nearly nothing, once (Smith and Topin 2017).
+    """Raises the learning rate to `max_lr` once, then lowers it to nearly zero (Smith and Topin 2017).
 
     Examples
     --------
@@ -370,7 +370,7 @@ class OneCycleLR(LRScheduler):
 
 
 class SequentialLR:
-    """Schedules one after the other, from one milestone to the next.
+    """Runs schedulers one after the other, and switches between them at milestones.
 
     Examples
     --------
@@ -401,7 +401,7 @@ class SequentialLR:
         self.step()
 
     def step(self) -> None:
-        """Go to the next epoch.
+        """Advance to the next epoch.
 
         Examples
         --------
@@ -421,7 +421,7 @@ class SequentialLR:
         current.step()
 
     def get_last_lr(self) -> list[float]:
-        """The rates of the groups now.
+        """The current learning rates of the groups.
 
         Examples
         --------
@@ -435,7 +435,7 @@ class SequentialLR:
 
 
 class ReduceLROnPlateau:
-    """The rate times a factor when a measure has not become better for some epochs.
+    """Multiplies the learning rate by a factor when a metric has not improved for some epochs.
 
     Examples
     --------
@@ -480,7 +480,7 @@ class ReduceLROnPlateau:
         return sign * value < sign * self.best - margin
 
     def step(self, metrics: Any) -> None:
-        """Go to the next epoch, with the measure of this one.
+        """Advance to the next epoch, given the metric of the current one.
 
         Examples
         --------
@@ -511,7 +511,7 @@ class ReduceLROnPlateau:
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
 
     def get_last_lr(self) -> list[float]:
-        """The rates of the groups now.
+        """The current learning rates of the groups.
 
         Examples
         --------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import is_plain
 from functrans.torch import changes, views
 from functrans.torch.autograd.modes import enable_grad, no_grad
 from functrans.torch.errors import TensorTypeError, TensorValueError
@@ -16,7 +17,7 @@ from functrans.torch.tensor import Tensor, make
 
 
 class Optimizer:
-    """What all optimizers have in common; they write `_update` for one parameter.
+    """The base class of all optimizers; a subclass defines `_update` for one parameter.
 
     Examples
     --------
@@ -45,7 +46,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """More parameters, with options of their own.
+        """Add a group of parameters with its own options.
 
         Examples
         --------
@@ -74,7 +75,7 @@ class Optimizer:
         self.param_groups.append(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients, or set them to zero.
+        """Reset all gradients to None, or to zero.
 
         Examples
         --------
@@ -96,7 +97,7 @@ class Optimizer:
                     parameter._grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change all parameters by their gradients; `closure` computes the loss once more.
+        """Update all parameters using their gradients; an optional `closure` computes the loss again.
 
         Examples
         --------
@@ -131,11 +132,11 @@ class Optimizer:
     def _update(
         self, array: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
-        """Change the array of one parameter in place."""
+        """Update the array of one parameter in place."""
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, with numbers in the place of parameters.
+        """The state as a dictionary, with indices in place of parameters.
 
         Examples
         --------
@@ -159,7 +160,7 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state that `state_dict` gave.
+        """Load a state that `state_dict` returned.
 
         Examples
         --------
@@ -201,7 +202,7 @@ def _options(group: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_tensor(value: Any) -> Any:
-    return make(value.copy()) if isinstance(value, np.ndarray) else value
+    return make(value.copy()) if is_plain(value, np.ndarray) else value
 
 
 def checked(name: str, value: float, low: float = 0.0, high: float | None = None) -> None:

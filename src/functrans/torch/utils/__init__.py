@@ -1,4 +1,4 @@
-"""torch.utils: data and checkpoints."""
+"""torch.utils: data loading and checkpointing."""
 
 from functrans.torch.utils import checkpoint as checkpoint
 from functrans.torch.utils import data as data

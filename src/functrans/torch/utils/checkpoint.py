@@ -1,4 +1,4 @@
-"""torch.utils.checkpoint: compute a part of the model again in the backward pass, and keep less."""
+"""torch.utils.checkpoint: recompute parts of a model in the backward pass, to save memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """function(*args, **kwargs), whose intermediate values are computed again when they are needed.
+    """Call function(*args, **kwargs), and recompute its intermediate values in the backward pass.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def checkpoint(
     tensor(3.3129)
     """
     if any(isinstance(arg, Tensor) and isinstance(arg.value, Tracer) for arg in args):
-        from functrans.transforms.checkpointing import checkpoint as functional
+        from functrans.custom.checkpointing import checkpoint as functional
 
         return functional(lambda *tensors: function(*tensors, **kwargs))(*args)
     if not MODE.enabled:
@@ -51,7 +51,7 @@ def checkpoint(
         return out
 
     def pull(g: Any, _: Any) -> Any:
-        """Run the function once more, and sweep over what it records."""
+        """Run the function again, and sweep over the records."""
         create = MODE.enabled
         later = default_generator.get_state()
         if state is not None:
@@ -94,7 +94,7 @@ def checkpoint(
 
 
 def _boundary(roots: list[Any], start: int) -> list[Any]:
-    """The records from before `start` that these lead back to: what flows in, also by closures."""
+    """The records from before `start` that these depend on: the inputs, including closed-over ones."""
     found: dict[int, Any] = {}
     seen: set[int] = set()
     stack = list(roots)
@@ -113,7 +113,7 @@ def _boundary(roots: list[Any], start: int) -> list[Any]:
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **options: Any
 ) -> Any:
-    """A sequence of modules in segments, each of them a checkpoint.
+    """Run a sequence of modules in segments, each of which is checkpointed.
 
     Examples
     --------

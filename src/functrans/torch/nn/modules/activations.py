@@ -41,7 +41,7 @@ __all__ = [
 
 
 class _Activation(Module):
-    """A function whose options are attributes, by position or by name."""
+    """An activation whose options are attributes, given by position or by name."""
 
     function: Any = None
     options: dict[str, Any] = {}  # noqa: RUF012
@@ -86,7 +86,7 @@ class ReLU(_Activation):
 
 
 class ReLU6(_Activation):
-    """x moved between 0 and 6.
+    """x clamped between 0 and 6.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Tanh(Module):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x)).
+    """The sigmoid function: 1 / (1 + exp(-x)).
 
     Examples
     --------
@@ -224,7 +224,7 @@ class Tanhshrink(_Activation):
 
 
 class GELU(_Activation):
-    """x times the cumulative function of the normal distribution.
+    """x times the cumulative distribution function of the normal distribution.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class GELU(_Activation):
 
 
 class LeakyReLU(_Activation):
-    """x where it is positive, and a part of it elsewhere.
+    """x where it is positive, and `negative_slope` times x elsewhere.
 
     Examples
     --------
@@ -284,7 +284,7 @@ class Softplus(_Activation):
 
 
 class Hardtanh(_Activation):
-    """x moved between two bounds.
+    """x clamped between two bounds.
 
     Examples
     --------
@@ -299,7 +299,7 @@ class Hardtanh(_Activation):
 
 
 class Hardsigmoid(_Activation):
-    """A line from 0 at -3 to 1 at 3, and constant outside.
+    """0 below -3, 1 above 3, and linear in between.
 
     Examples
     --------
@@ -316,7 +316,7 @@ class Hardsigmoid(_Activation):
 
 
 class Hardswish(Hardsigmoid):
-    """x times its `Hardsigmoid`.
+    """x times `Hardsigmoid` of x.
 
     Examples
     --------
@@ -329,7 +329,7 @@ class Hardswish(Hardsigmoid):
 
 
 class Hardshrink(_Activation):
-    """x where it is larger than a bound, and 0 elsewhere.
+    """x where |x| is larger than a bound, and 0 elsewhere.
 
     Examples
     --------
@@ -346,7 +346,7 @@ class Hardshrink(_Activation):
 
 
 class Softshrink(Hardshrink):
-    """x moved toward 0 by `lambd`, and 0 where it would pass it.
+    """x moved toward 0 by `lambd`, but not past it.
 
     Examples
     --------
@@ -359,7 +359,7 @@ class Softshrink(Hardshrink):
 
 
 class Threshold(_Activation):
-    """x where it is larger than a bound, and a number elsewhere.
+    """x where it is larger than a bound, and a given number elsewhere.
 
     Examples
     --------
@@ -378,7 +378,7 @@ class Threshold(_Activation):
 
 
 class GLU(_Activation):
-    """One half times the sigmoid of the other.
+    """The first half of x times the sigmoid of the second half.
 
     Examples
     --------
@@ -393,7 +393,7 @@ class GLU(_Activation):
 
 
 class PReLU(Module):
-    """`LeakyReLU` with a slope that is learned.
+    """`LeakyReLU` with a learned slope.
 
     Examples
     --------
@@ -417,7 +417,7 @@ class PReLU(Module):
 
 
 class Softmax(_Activation):
-    """exp(x) / sum exp(x) along a dimension.
+    """The softmax along a dimension: exp(x) / sum exp(x).
 
     Examples
     --------
@@ -432,7 +432,7 @@ class Softmax(_Activation):
 
 
 class Softmin(Softmax):
-    """`Softmax` of the negative.
+    """The softmax of -x along a dimension.
 
     Examples
     --------

@@ -28,14 +28,14 @@ __all__ = [
 
 
 def _blocking(mask: Any) -> Any:
-    """A mask in which True forbids, as numbers to add to scores."""
+    """A boolean mask, in which True blocks an entry, as numbers to add to scores."""
     if mask is None or mask.dtype is not dtypes.bool_:
         return mask
     return creation.zeros(*mask.shape).masked_fill(mask, float("-inf"))
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """The last map of attention, under the name by which PyTorch prints it.
+    """The output layer of attention, with the class name that PyTorch prints.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class MultiheadAttention(Module):
-    """Several attentions side by side.
+    """Multi-head attention.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class MultiheadAttention(Module):
         self.add_zero_attn = add_zero_attn
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
-        # One matrix for all three maps, if they start from the same size.
+        # One matrix for all three projections, if their inputs have the same size.
         joint = self.kdim == self.vdim == embed_dim
         shapes = {
             "q_proj_weight": (embed_dim, embed_dim),
@@ -129,7 +129,7 @@ class MultiheadAttention(Module):
             padding = _blocking(key_padding_mask).reshape(-1, 1, 1, key.shape[0])
             mask = padding if mask is None else mask + padding
         k, v, more = self._extended(k, v)
-        if mask is not None and more:  # what was added may be looked at
+        if mask is not None and more:  # the added entries are not masked
             mask = F.pad(mask, (0, more))
         q, k, v = map(self._heads, (q, k, v))
         causal = is_causal and attn_mask is None
@@ -147,7 +147,7 @@ class MultiheadAttention(Module):
         return (out.transpose(0, 1) if self.batch_first else out), shown
 
     def _extended(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
-        """Keys and values with a learned one and a zero behind them, if asked for; and how many."""
+        """Append a learned and a zero key and value, as the options say; returns how many were added."""
         shape = (1, k.shape[1], self.embed_dim)
         more = []
         if self.bias_k is not None:
@@ -161,7 +161,7 @@ class MultiheadAttention(Module):
         return k, v, len(more)
 
     def _heads(self, x: Tensor) -> Tensor:
-        """(length, batch, width) as (batch, heads, length, width of a head)."""
+        """Reshape (length, batch, width) to (batch, heads, length, width of a head)."""
         length, batch, _ = x.shape
         return x.reshape(length, batch, self.num_heads, self.head_dim).permute(1, 2, 0, 3)  # type: ignore[no-any-return]
 
@@ -174,7 +174,7 @@ def _activation(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], T
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and two linear layers, each with a residual connection and a norm.
+    """Self-attention and two linear layers, each part with a residual connection and a norm.
 
     Examples
     --------
@@ -229,7 +229,7 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerEncoder(Module):
-    """Copies of an encoder layer, one after the other.
+    """A stack of copies of an encoder layer.
 
     Examples
     --------
@@ -257,7 +257,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention to what an encoder gave, and two linear layers.
+    """Self-attention, attention to the output of an encoder, and two linear layers.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def _attended(
 
 
 class TransformerDecoder(Module):
-    """Copies of a decoder layer, one after the other.
+    """A stack of copies of a decoder layer.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Modules that hold others, or parameters: in a row, in a list, in a dict."""
+"""Containers of modules or parameters: sequences, lists and dictionaries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class _Listed(Module):
-    """Modules under the names "0", "1", ... that behave as a list."""
+    """A module that behaves as a list of modules, named "0", "1", and so on."""
 
     def _place(self, index: int) -> int:
         if not -len(self) <= index < len(self):
@@ -54,7 +54,7 @@ class _Listed(Module):
         self._keep([module for name, module in self._modules.items() if name not in chosen])
 
     def append(self, module: Module) -> Self:
-        """One more module behind the others.
+        """Append a module.
 
         Examples
         --------
@@ -66,7 +66,7 @@ class _Listed(Module):
         return self
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """More modules behind the others.
+        """Append several modules.
 
         Examples
         --------
@@ -79,7 +79,7 @@ class _Listed(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Self:
-        """One more module before the one at a place.
+        """Insert a module before the one at an index.
 
         Examples
         --------
@@ -93,7 +93,7 @@ class _Listed(Module):
         return self
 
     def pop(self, index: int = -1) -> Module:
-        """Take a module out.
+        """Remove a module, and return it.
 
         Examples
         --------
@@ -107,7 +107,7 @@ class _Listed(Module):
 
 
 class Sequential(_Listed):
-    """Modules one after the other.
+    """Applies modules one after the other.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Sequential(_Listed):
 
 
 class ModuleList(_Listed):
-    """Modules in a list, known as parts of the module that holds it.
+    """A list of modules, which are registered as submodules.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class ModuleList(_Listed):
         self.extend(modules or ())
 
     def _grouped_children(self) -> Iterator[tuple[str, str]]:
-        """The modules inside with their text, equal neighbors together."""
+        """The submodules and their text, with equal neighbors grouped."""
         groups: list[tuple[list[int], str]] = []
         for k, module in enumerate(self):
             text = repr(module)
@@ -174,7 +174,7 @@ class ModuleList(_Listed):
 
 
 class ModuleDict(Module):
-    """Modules by name, known as parts of the module that holds it.
+    """A dictionary of modules, which are registered as submodules.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class ModuleDict(Module):
         self.update(modules or {})
 
     def update(self, modules: Any) -> None:
-        """Add modules, or put them in the place of others.
+        """Add modules, or replace those with the same names.
 
         Examples
         --------
@@ -220,7 +220,7 @@ class ModuleDict(Module):
         return key in self._modules
 
     def pop(self, key: str) -> Module:
-        """Take a module out.
+        """Remove a module, and return it.
 
         Examples
         --------
@@ -231,7 +231,7 @@ class ModuleDict(Module):
         return self._modules.pop(key)  # type: ignore[no-any-return]
 
     def clear(self) -> None:
-        """Take all modules out.
+        """Remove all modules.
 
         Examples
         --------
@@ -263,7 +263,7 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def items(self) -> Any:
-        """The names with their modules.
+        """Pairs of names and modules.
 
         Examples
         --------
@@ -281,7 +281,7 @@ def _parameter(value: Any) -> Any:
 
 
 class ParameterList(Module):
-    """Parameters in a list, known as parts of the module that holds it.
+    """A list of parameters, which are registered with the module.
 
     Examples
     --------
@@ -298,7 +298,7 @@ class ParameterList(Module):
         self.extend(values or ())
 
     def append(self, value: Any) -> ParameterList:
-        """One more parameter behind the others.
+        """Append a parameter.
 
         Examples
         --------
@@ -310,7 +310,7 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """More parameters behind the others.
+        """Append several parameters.
 
         Examples
         --------
@@ -342,7 +342,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters by name, known as parts of the module that holds it.
+    """A dictionary of parameters, which are registered with the module.
 
     Examples
     --------
@@ -398,7 +398,7 @@ class ParameterDict(Module):
         return self._parameters.values()
 
     def items(self) -> Any:
-        """The names with their parameters.
+        """Pairs of names and parameters.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Hooks of modules: what runs before and after `forward`, and in the backward pass."""
+"""Hooks of modules, which run before and after `forward`, and in the backward pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functrans.torch.tensor import Tensor
 
 
 class WithKwargs:
-    """A hook that is called with keyword arguments, too."""
+    """A hook that is called with the keyword arguments as well."""
 
     def __init__(self, hook: Callable[..., Any]) -> None:
         self.hook = hook
@@ -30,7 +30,7 @@ class Hooked:
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> Handle:
-        """Call hook(module, args) before `forward`; it may return other arguments.
+        """Call hook(module, args) before `forward`; the hook may return new arguments.
 
         Examples
         --------
@@ -46,7 +46,7 @@ class Hooked:
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> Handle:
-        """Call hook(module, args, output) after `forward`; it may return another output.
+        """Call hook(module, args, output) after `forward`; the hook may return a new output.
 
         Examples
         --------
@@ -73,7 +73,7 @@ class Hooked:
         return add_hook(self._backward_hooks, hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Call hook(module, grad_output) before; it may return another gradient of the output.
+        """Call hook(module, grad_output) before the backward pass; the hook may return a new grad_output.
 
         Examples
         --------
@@ -88,7 +88,7 @@ class Hooked:
 
 
 class BackwardWatcher:
-    """Collects the gradients of a module's outputs and inputs in one pass, for its hooks."""
+    """Collects the gradients of a module's outputs and inputs in one backward pass, for its hooks."""
 
     def __init__(self, module: Hooked) -> None:
         self.module = module
@@ -138,6 +138,6 @@ class BackwardWatcher:
                 if found is not None:
                     given = found if isinstance(found, tuple) else (found,)
                     self.grad_outputs[place] = given[place]
-        if not self.waiting:  # no input asks for a gradient
+        if not self.waiting:  # no input requires grad
             self._run(0)
         return self.grad_outputs[place]

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Identity(Module):
-    """Its input, whatever it is made with.
+    """Returns its input; the arguments of the constructor are ignored.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Some neighboring dimensions as one.
+    """Merges a range of dimensions into one.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One dimension as several.
+    """Splits one dimension into several.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Unflatten(Module):
 
 
 class Linear(Module):
-    """x W^T + b.
+    """The linear map x W^T + b.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values.
+        """Initialize the parameters again.
 
         Examples
         --------
@@ -132,7 +132,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        own = self._parameters  # without the search for a name
+        own = self._parameters  # faster than the lookup in Module.__getattr__
         return linear(input, own["weight"], own["bias"])
 
     def extra_repr(self) -> str:
@@ -141,7 +141,7 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """x1^T A x2 + b.
+    """The bilinear map x1^T A x2 + b.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class Bilinear(Module):
 
 
 class Dropout(Module):
-    """Entries set to zero with probability p while training.
+    """Sets entries to zero with probability p during training.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class Dropout(Module):
 
 
 class Dropout1d(Dropout):
-    """Whole channels of sequences set to zero with probability p while training.
+    """Sets whole channels of sequences to zero with probability p during training.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class Dropout1d(Dropout):
 
 
 class Dropout2d(Dropout):
-    """Whole channels of images set to zero with probability p while training.
+    """Sets whole channels of images to zero with probability p during training.
 
     Examples
     --------
@@ -225,7 +225,7 @@ class Dropout2d(Dropout):
 
 
 class Embedding(Module):
-    """Vectors by numbers.
+    """Looks up vectors by index.
 
     Examples
     --------
@@ -264,7 +264,7 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:
-        """A module with these vectors, which are not trained unless `freeze` is False.
+        """An `Embedding` with the given vectors, which are trained only if `freeze` is False.
 
         Examples
         --------
@@ -294,7 +294,7 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """Sums or means of the vectors of several numbers.
+    """Looks up vectors by index, and sums or averages them.
 
     Examples
     --------
@@ -335,7 +335,7 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """The distances of vectors.
+    """The distances between vectors.
 
     Examples
     --------
@@ -353,7 +353,7 @@ class PairwiseDistance(Module):
 
 
 class Upsample(Module):
-    """Images made larger.
+    """Enlarges images.
 
     Examples
     --------
@@ -385,7 +385,7 @@ class Upsample(Module):
 
 
 class PixelShuffle(Module):
-    """Channels moved into a finer grid of pixels.
+    """Rearranges channels into a finer grid of pixels.
 
     Examples
     --------
@@ -406,7 +406,7 @@ class PixelShuffle(Module):
 
 
 class ZeroPad2d(Module):
-    """Zeros around images.
+    """Pads images with zeros.
 
     Examples
     --------

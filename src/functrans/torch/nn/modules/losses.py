@@ -56,7 +56,7 @@ class _Loss(Module):
 
 
 class MSELoss(_Loss):
-    """The mean of squared differences.
+    """The mean squared error.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The mean of the sizes of differences.
+    """The mean absolute error.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Squares of small differences, sizes of large ones.
+    """Quadratic in small differences, and linear in large ones.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squares of small differences, sizes of large ones, times delta.
+    """Quadratic in small differences, and linear, with slope delta, in large ones.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class HuberLoss(_Loss):
 
 
 class CrossEntropyLoss(_Loss):
-    """The cross entropy of probabilities softmax(input).
+    """The cross entropy of the probabilities softmax(input).
 
     Examples
     --------
@@ -140,7 +140,7 @@ class NLLLoss(_Loss):
 
 
 class BCELoss(_Loss):
-    """The cross entropy of probabilities.
+    """The binary cross entropy of probabilities.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class BCELoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The cross entropy of probabilities sigmoid(input).
+    """The binary cross entropy of the probabilities sigmoid(input).
 
     Examples
     --------
@@ -169,7 +169,7 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The divergence of target probabilities from exp(input).
+    """The Kullback-Leibler divergence of the target probabilities from exp(input).
 
     Examples
     --------
@@ -184,7 +184,7 @@ class KLDivLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of normal distributions.
+    """The negative log likelihood under normal distributions.
 
     Examples
     --------
@@ -198,7 +198,7 @@ class GaussianNLLLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log likelihood of Poisson distributions.
+    """The negative log likelihood under Poisson distributions.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """The input for targets 1, max(0, margin - input) for targets -1.
+    """The input for targets 1, and max(0, margin - input) for targets -1.
 
     Examples
     --------
@@ -226,7 +226,7 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """max(0, margin - target (input1 - input2)): which of two is to be larger.
+    """max(0, margin - target (input1 - input2)), where the target says which input should be larger.
 
     Examples
     --------
@@ -241,7 +241,7 @@ class MarginRankingLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """1 - cos for targets 1, max(0, cos - margin) for targets -1.
+    """1 - cos for targets 1, and max(0, cos - margin) for targets -1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Module: parameters, buffers and submodules under names, and hooks around `forward`."""
+"""Module: named parameters, buffers and submodules, and hooks around `forward`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 from functrans.torch import dtypes
-from functrans.torch.autograd.modes import no_grad
 from functrans.torch.autograd.nodes import new_table
 from functrans.torch.boundary import explained
 from functrans.torch.conversions import conversion
-from functrans.torch.errors import TensorError, TensorTypeError
+from functrans.torch.errors import TensorTypeError
 from functrans.torch.nn.modules.hooks import BackwardWatcher, Hooked, WithKwargs
+from functrans.torch.nn.modules.states import load_state
 from functrans.torch.nn.parameter import Parameter
 from functrans.torch.tensor import Tensor
 
@@ -20,7 +20,7 @@ _M = TypeVar("_M", bound="Module")
 
 
 class Module(Hooked):
-    """A part of a model: subclass it, and write `forward`.
+    """The base class of models and their parts: subclass it, and define `forward`.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Module(Hooked):
         put("_backward_hooks", new_table())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; write it.
+        """Compute the output of the module; override it.
 
         Examples
         --------
@@ -141,7 +141,7 @@ class Module(Hooked):
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; None keeps the name free of one.
+        """Add a parameter; None declares the name without one.
 
         Examples
         --------
@@ -186,7 +186,7 @@ class Module(Hooked):
     def named_modules(
         self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all inside, with their names.
+        """This module and all its submodules, with their names.
 
         Examples
         --------
@@ -206,7 +206,7 @@ class Module(Hooked):
                 yield from module.named_modules(memo, inner, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all inside.
+        """This module and all its submodules.
 
         Examples
         --------
@@ -218,7 +218,7 @@ class Module(Hooked):
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly inside, with their names.
+        """The direct submodules, with their names.
 
         Examples
         --------
@@ -231,7 +231,7 @@ class Module(Hooked):
                 yield name, module
 
     def children(self) -> Iterator[Module]:
-        """The modules directly inside.
+        """The direct submodules.
 
         Examples
         --------
@@ -265,7 +265,7 @@ class Module(Hooked):
         return self._named("_parameters", prefix, recurse)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters of this module and all inside.
+        """The parameters of this module and its submodules.
 
         Examples
         --------
@@ -288,7 +288,7 @@ class Module(Hooked):
         return self._named("_buffers", prefix, recurse)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers of this module and all inside.
+        """The buffers of this module and its submodules.
 
         Examples
         --------
@@ -367,7 +367,7 @@ class Module(Hooked):
         return state
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        """Copy parameters and buffers from a dict of them.
+        """Load the parameters and buffers from a dictionary.
 
         Examples
         --------
@@ -376,39 +376,10 @@ class Module(Hooked):
         >>> model.load_state_dict(torch.nn.Linear(2, 1).state_dict())
         <All keys matched successfully>
         """
-        own = self.state_dict(keep_vars=True)
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
-        problems = []
-        if strict and missing:
-            names = ", ".join(f'"{name}"' for name in missing)
-            problems.append(f"Missing key(s) in state_dict: {names}. ")
-        if strict and unexpected:
-            names = ", ".join(f'"{name}"' for name in unexpected)
-            problems.append(f"Unexpected key(s) in state_dict: {names}. ")
-        for name, tensor in own.items():
-            if name in state_dict and state_dict[name].shape != tensor.shape:
-                problems.append(
-                    f"size mismatch for {name}: copying a param with shape {state_dict[name].shape} "
-                    f"from checkpoint, the shape in current model is {tensor.shape}."
-                )
-        if problems:
-            listing = "\n\t".join(problems)
-            raise TensorError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listing}"
-            )
-        with no_grad():
-            for name, tensor in own.items():
-                if name not in state_dict:
-                    continue
-                if assign:  # the tensors that are given, not copies of them
-                    tensor.value = state_dict[name].value
-                else:
-                    tensor.copy_(state_dict[name])
-        return IncompatibleKeys(missing, unexpected)
+        return load_state(self, state_dict, strict, assign)
 
     def train(self, mode: bool = True) -> Self:
-        """Let this module and all inside behave as in training, or not.
+        """Switch this module and its submodules to training mode, or out of it.
 
         Examples
         --------
@@ -421,7 +392,7 @@ class Module(Hooked):
         return self
 
     def eval(self) -> Self:
-        """Let this module and all inside behave as after training.
+        """Switch this module and its submodules to evaluation mode.
 
         Examples
         --------
@@ -432,7 +403,7 @@ class Module(Hooked):
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Let all parameters collect gradients, or not.
+        """Choose whether all parameters require gradients.
 
         Examples
         --------
@@ -445,7 +416,7 @@ class Module(Hooked):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to zero.
+        """Reset the gradients of all parameters to None, or to zero.
 
         Examples
         --------
@@ -465,7 +436,7 @@ class Module(Hooked):
                     parameter._grad.zero_()
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call a function on all modules inside, and on this one.
+        """Call a function on all submodules, and then on this module.
 
         Examples
         --------
@@ -534,7 +505,7 @@ class Module(Hooked):
         return self.to(dtypes.float16)
 
     def cpu(self) -> Self:
-        """The module itself.
+        """Return the module itself, which is already on the CPU.
 
         Examples
         --------
@@ -545,7 +516,7 @@ class Module(Hooked):
         return self
 
     def cuda(self, device: Any = None) -> Self:
-        """There is no GPU: an error.
+        """Raise an error: there is no GPU.
 
         Examples
         --------
@@ -558,7 +529,7 @@ class Module(Hooked):
     # Text.
 
     def extra_repr(self) -> str:
-        """The options that are printed; write it.
+        """The options to show in `repr`; override it.
 
         Examples
         --------
@@ -572,7 +543,7 @@ class Module(Hooked):
         return type(self).__name__
 
     def _grouped_children(self) -> Iterator[tuple[str, str]]:
-        """The modules inside with their text."""
+        """The submodules and their text."""
         return ((name, repr(module)) for name, module in self._modules.items())
 
     def __repr__(self) -> str:
@@ -585,23 +556,3 @@ class Module(Hooked):
         if not children and len(lines) < 2:
             return head + "".join(lines) + ")"
         return head + "\n  " + "\n  ".join(lines + children) + "\n)"
-
-
-class IncompatibleKeys(tuple[list[str], list[str]]):
-    """The names that `load_state_dict` did not find, and those that it did not expect."""
-
-    def __new__(cls, missing: list[str], unexpected: list[str]) -> IncompatibleKeys:
-        return super().__new__(cls, (missing, unexpected))
-
-    @property
-    def missing_keys(self) -> list[str]:
-        return self[0]
-
-    @property
-    def unexpected_keys(self) -> list[str]:
-        return self[1]
-
-    def __repr__(self) -> str:
-        if not self[0] and not self[1]:
-            return "<All keys matched successfully>"
-        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"

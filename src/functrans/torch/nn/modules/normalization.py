@@ -1,4 +1,4 @@
-"""Normalization: entries brought to mean 0 and variance 1."""
+"""Normalization layers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class LayerNorm(Module):
-    """The last dimensions brought to mean 0 and variance 1, then scaled and shifted.
+    """Normalizes the last dimensions to mean 0 and variance 1, then scales and shifts them.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """The last dimensions divided by the root of their mean square.
+    """Divides the last dimensions by their root mean square.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Groups of channels brought to mean 0 and variance 1.
+    """Normalizes groups of channels to mean 0 and variance 1.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Channels of vectors or sequences brought to mean 0 and variance 1 over the batch.
+    """Normalizes the channels of vectors or sequences to mean 0 and variance 1 over the batch.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Channels of images brought to mean 0 and variance 1 over the batch.
+    """Normalizes the channels of images to mean 0 and variance 1 over the batch.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class _InstanceNorm(_BatchNorm):
         if input.dim() not in self.allowed:
             wanted = " or ".join(f"{n}D" for n in self.allowed)
             raise TensorValueError(f"expected {wanted} input (got {input.dim()}D input)")
-        if input.dim() == self.allowed[0]:  # one example
+        if input.dim() == self.allowed[0]:  # a single example
             return self.forward(input.unsqueeze(0)).squeeze(0)  # type: ignore[no-any-return]
         return F.instance_norm(
             input,
@@ -226,7 +226,7 @@ class _InstanceNorm(_BatchNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Channels of each sequence brought to mean 0 and variance 1.
+    """Normalizes the channels of each sequence to mean 0 and variance 1.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Channels of each image brought to mean 0 and variance 1.
+    """Normalizes the channels of each image to mean 0 and variance 1.
 
     Examples
     --------

@@ -19,7 +19,7 @@ __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
 
 
 class _Recurrent(Module):
-    """Layers of cells that go along a sequence, in one or both directions."""
+    """Layers of cells that run along a sequence, in one or both directions."""
 
     gates = 1
     states = 1
@@ -78,12 +78,12 @@ class _Recurrent(Module):
 
     @property
     def _sizes(self) -> tuple[int, ...]:
-        """The size of each part of the state, of which the first is the output."""
+        """The sizes of the parts of the state; the first part is the output."""
         return (self._output_size, self.hidden_size)[: self.states]
 
     @staticmethod
     def _cell(projected: Tensor, state: tuple[Any, ...], recurrent: Any) -> tuple[Any, ...]:
-        """The next state, of which the first part is the output."""
+        """The next state; its first part is the output."""
         raise NotImplementedError
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
@@ -188,7 +188,7 @@ def _check_nonlinearity(name: str) -> None:
 
 
 class RNN(_Recurrent):
-    """h' = tanh(W x + b + U h + c), or relu.
+    """A recurrent network: h' = tanh(W x + b + U h + c), or relu in place of tanh.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class RNN(_Recurrent):
 
 
 class LSTM(_Recurrent):
-    """Cells with a memory: input, forget and output gates (Hochreiter and Schmidhuber 1997).
+    """A recurrent network with memory, and input, forget and output gates (Hochreiter and Schmidhuber 1997).
 
     Examples
     --------
@@ -224,7 +224,7 @@ class LSTM(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """Cells with a reset and an update gate (Cho and others 2014).
+    """A recurrent network with a reset and an update gate (Cho et al. 2014).
 
     Examples
     --------

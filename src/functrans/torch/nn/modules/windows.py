@@ -1,4 +1,4 @@
-"""Modules that look through a moving window: convolutions and pooling."""
+"""Modules with a sliding window: convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Convolution(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values.
+        """Initialize the parameters again.
 
         Examples
         --------
@@ -83,7 +83,7 @@ class _Convolution(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def _widths(self) -> list[int]:
-        """The padding on both sides of each dimension, the last one first."""
+        """The padding on both sides of each dimension, last dimension first."""
         if self.padding == "valid":
             return [0] * (2 * self.count)
         widths: list[int] = []
@@ -195,7 +195,7 @@ class _Transposed(_Convolution):
 
 
 class ConvTranspose1d(_Transposed):
-    """The transpose of a convolution of sequences, which makes them longer.
+    """The transposed convolution of sequences, which makes them longer.
 
     Examples
     --------
@@ -209,7 +209,7 @@ class ConvTranspose1d(_Transposed):
 
 
 class ConvTranspose2d(_Transposed):
-    """The transpose of a convolution of images, which makes them larger.
+    """The transposed convolution of images, which makes them larger.
 
     Examples
     --------
@@ -376,7 +376,7 @@ class _Adaptive(Module):
 
 
 class AdaptiveAvgPool1d(_Adaptive):
-    """The means of as many parts of a sequence as asked for.
+    """Divides a sequence into a given number of parts, and takes the mean of each.
 
     Examples
     --------
@@ -389,7 +389,7 @@ class AdaptiveAvgPool1d(_Adaptive):
 
 
 class AdaptiveAvgPool2d(_Adaptive):
-    """The means of as many parts of an image as asked for.
+    """Divides an image into a given number of parts, and takes the mean of each.
 
     Examples
     --------
@@ -402,7 +402,7 @@ class AdaptiveAvgPool2d(_Adaptive):
 
 
 class AdaptiveMaxPool1d(_Adaptive):
-    """The largest entries of as many parts of a sequence as asked for.
+    """Divides a sequence into a given number of parts, and takes the maximum of each.
 
     Examples
     --------
@@ -415,7 +415,7 @@ class AdaptiveMaxPool1d(_Adaptive):
 
 
 class AdaptiveMaxPool2d(_Adaptive):
-    """The largest entries of as many parts of an image as asked for.
+    """Divides an image into a given number of parts, and takes the maximum of each.
 
     Examples
     --------

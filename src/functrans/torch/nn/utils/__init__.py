@@ -1,4 +1,4 @@
-"""torch.nn.utils: what is done to all parameters together."""
+"""torch.nn.utils: functions of all parameters of a model at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def clip_grad_norm_(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Scale all gradients so that their joint norm is at most `max_norm`; returns the norm before.
+    """Scale all gradients so that their total norm is at most `max_norm`; return the norm before scaling.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def clip_grad_norm_(
 
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float) -> None:
-    """Move all entries of gradients between -clip_value and clip_value.
+    """Clamp all entries of the gradients between -clip_value and clip_value.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def clip_grad_value_(parameters: Any, clip_value: float) -> None:
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters as one vector.
+    """Concatenate all parameters into one vector.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Write the parts of a vector into parameters.
+    """Copy the parts of a vector into the parameters.
 
     Examples
     --------

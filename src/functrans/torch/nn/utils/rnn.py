@@ -15,7 +15,7 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Sequences as one tensor, the shorter ones filled up.
+    """Stack sequences into one tensor, with the shorter ones padded.
 
     Examples
     --------

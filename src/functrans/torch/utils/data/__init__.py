@@ -1,4 +1,4 @@
-"""torch.utils.data: examples, and batches of them."""
+"""torch.utils.data: datasets, samplers and batches."""
 
 from functrans.torch.utils.data.datasets import ConcatDataset as ConcatDataset
 from functrans.torch.utils.data.datasets import Dataset as Dataset

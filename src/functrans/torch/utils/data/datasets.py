@@ -1,4 +1,4 @@
-"""Datasets: examples by number, or one after the other."""
+"""Datasets: examples by index, or as a stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functrans.torch.tensor import Tensor
 
 
 class Dataset:
-    """Examples by number: subclass it, and write `__getitem__` and `__len__`.
+    """The base class of datasets with an index: subclass it, and define `__getitem__` and `__len__`.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Dataset:
 
 
 class TensorDataset(Dataset):
-    """Tensors whose first dimension counts examples.
+    """A dataset of tensors whose first dimension is that of the examples.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class TensorDataset(Dataset):
 
 
 class Subset(Dataset):
-    """Some examples of a dataset.
+    """A subset of a dataset, given by indices.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Subset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Datasets one after the other.
+    """A concatenation of datasets.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class ConcatDataset(Dataset):
 def random_split(
     dataset: Any, lengths: Sequence[Any], generator: Generator | None = None
 ) -> list[Subset]:
-    """Parts of a dataset at random, of these lengths or fractions.
+    """Split a dataset randomly into parts of the given lengths or fractions.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def random_split(
 
 
 class IterableDataset:
-    """Examples one after the other: subclass it, and write `__iter__`.
+    """The base class of datasets that are streams: subclass it, and define `__iter__`.
 
     Examples
     --------

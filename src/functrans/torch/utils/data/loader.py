@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.dispatch import is_plain
 from functrans.torch import dtypes
 from functrans.torch.creation import as_tensor, tensor
 from functrans.torch.errors import TensorError, TensorValueError
@@ -18,7 +19,7 @@ from functrans.torch.utils.data.samplers import BatchSampler, RandomSampler, Seq
 
 
 def default_collate(batch: list[Any]) -> Any:
-    """Examples as one batch: tensors are stacked, numbers become tensors.
+    """Collate examples into a batch: tensors are stacked, and numbers become tensors.
 
     Examples
     --------
@@ -29,11 +30,11 @@ def default_collate(batch: list[Any]) -> Any:
     first = batch[0]
     if isinstance(first, Tensor):
         return stack(batch)
-    if isinstance(first, (np.ndarray, np.generic)):
+    if is_plain(first, (np.ndarray, np.generic)):
         return stack([as_tensor(each) for each in batch])
     if isinstance(first, dict):
         return {key: default_collate([each[key] for each in batch]) for key in first}
-    if isinstance(first, tuple) and hasattr(first, "_fields"):  # with names
+    if isinstance(first, tuple) and hasattr(first, "_fields"):  # a named tuple
         return type(first)(*(default_collate(list(parts)) for parts in zip(*batch, strict=True)))
     if isinstance(first, (tuple, list)):
         if any(len(each) != len(first) for each in batch):
@@ -45,7 +46,7 @@ def default_collate(batch: list[Any]) -> Any:
 
 
 class DataLoader:
-    """Batches of a dataset, in order or shuffled.
+    """Iterates over a dataset in batches, in order or shuffled.
 
     Examples
     --------
@@ -119,5 +120,5 @@ class DataLoader:
 
 
 def _as_it_is(example: Any) -> Any:
-    """An example that is no batch: arrays become tensors, the rest stays."""
-    return as_tensor(example) if isinstance(example, (np.ndarray, np.generic)) else example
+    """Convert a single example: arrays become tensors, everything else is unchanged."""
+    return as_tensor(example) if is_plain(example, (np.ndarray, np.generic)) else example

@@ -1,4 +1,4 @@
-"""Samplers: the numbers of examples, in the order in which they are taken."""
+"""Samplers: the order in which the examples of a dataset are taken."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functrans.torch.random import Generator, multinomial, randint, randperm
 
 
 class Sampler:
-    """Numbers in some order: subclass it, and write `__iter__`.
+    """The base class of samplers, which yield indices: subclass it, and define `__iter__`.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """All numbers in order.
+    """Yields all indices in order.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """Numbers at random, each once, or with replacement.
+    """Yields indices in random order, or sampled with replacement.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The given numbers in random order.
+    """Yields the given indices in random order.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Numbers at random, by their weights.
+    """Yields indices sampled at random with the given weights.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """The numbers of a sampler in batches.
+    """Groups the indices of a sampler into batches.
 
     Examples
     --------

@@ -1,0 +1,1 @@
+"""Control flow that stages: branches, loops and scans, and the procedures that they hold."""

@@ -1,0 +1,107 @@
+"""Which function is being called at the place where a frame stands.
+
+C functions have no Python frame: when `math.sin(x)` asks a tracer for a number, the innermost frame is the
+caller's. The called function is read from its bytecode, so no source is needed.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from functools import cache, lru_cache
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+# Python 3.11 calls some builtins by PRECALL once it has seen them often.
+_CALLS = frozenset({"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX"})
+_NAMES = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF"})
+_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_PREPARING = frozenset({"PRECALL", "KW_NAMES", "PUSH_NULL", "CACHE", "EXTENDED_ARG"})
+
+
+@lru_cache(maxsize=1024)
+def _instruction(code: CodeType, offset: int) -> tuple[str, tuple[str, ...] | None]:
+    """The operation at an offset and, for a call, the dotted name that is called, if there is one."""
+    # A frame that waits for a Python call may point into the inline cache after its instruction.
+    *before, last = (each for each in dis.get_instructions(code) if each.offset <= offset)
+    return last.opname, _called_name(before, last) if last.opname in _CALLS else None
+
+
+def _called_name(before: list[Any], call: Any) -> tuple[str, ...] | None:
+    """The name `a.b.c` before the call's parenthesis: its code begins where the call's does.
+
+    For `f(x).b.c`, only b.c is known; the first part is then empty.
+    """
+    place = call.positions
+    if place is None or place.lineno is None or place.col_offset is None:
+        return None
+    attributes: list[str] = []
+    for each in reversed(before):
+        at = each.positions
+        if at is None or (at.lineno, at.col_offset) != (place.lineno, place.col_offset):
+            continue
+        name = str(each.argval)
+        if each.opname in _ATTRIBUTES:
+            attributes.append(name)
+        elif each.opname.startswith(tuple(_NAMES)):
+            return name, *reversed(attributes)
+        elif each.opname not in _PREPARING:
+            break  # the result of a call, an index, ...
+    return ("", *reversed(attributes)) if attributes else None
+
+
+def operation_at(frame: FrameType) -> str:
+    """The name of the bytecode instruction that a frame is at."""
+    return _instruction(frame.f_code, frame.f_lasti)[0] if frame.f_lasti >= 0 else ""
+
+
+def is_formatting(frame: FrameType) -> bool:
+    """Whether a frame is at `"%f" % x`: a string has no derivative."""
+    return operation_at(frame) == "BINARY_OP"
+
+
+def called_at(frame: FrameType | None) -> tuple[str | None, Any]:
+    """The last name and the function in the call that a frame is at; None where not known."""
+    if frame is None or frame.f_lasti < 0:
+        return None, None
+    path = _instruction(frame.f_code, frame.f_lasti)[1]
+    if path is None:
+        return None, None
+    return path[-1], _resolved(path, frame) if path[0] else None
+
+
+def _resolved(path: tuple[str, ...], frame: FrameType) -> Any:
+    first, *attributes = path
+    for names in (frame.f_locals, frame.f_globals, frame.f_builtins):
+        if first in names:
+            value = names[first]
+            break
+    else:
+        return None
+    for attribute in attributes:
+        if not issubclass(type(value), _transparent()):
+            return None
+        value = getattr(value, attribute, None)
+    return value
+
+
+@cache
+def _transparent() -> tuple[type, ...]:
+    """What may be asked for an attribute without running code of the user's."""
+    # NumPy imports its generators when they are first used, which takes a while.
+    return ModuleType, type, np.ndarray, np.ufunc, np.random.Generator, np.random.RandomState
+
+
+def module_of(function: Any) -> str:
+    """The public module of a function in NumPy, SciPy or the standard library: `scipy.optimize`."""
+    module: str = getattr(function, "__module__", None) or ""
+    parts = module.split(".")
+    public = [part for part in parts if not part.startswith("_")]
+    name = getattr(function, "__name__", "")
+    for length in range(len(public), 0, -1):
+        candidate = ".".join(public[:length])
+        if getattr(sys.modules.get(candidate), name, None) is function:
+            return candidate
+    return module

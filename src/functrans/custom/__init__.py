@@ -1,0 +1,1 @@
+"""Functions with their own rules: custom derivatives, primitives, callbacks and checkpoints."""

@@ -1,0 +1,1 @@
+"""Solutions of equations, differentiated through the equation and not through the solver."""
