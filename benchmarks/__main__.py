@@ -31,17 +31,21 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--peers", type=parse_peers, default="all", help="all, none, or a,b,c")
     parser.add_argument("--out", type=Path, default=Path("results"), metavar="FOLDER")
     parser.add_argument("--quick", action="store_true", help="small sizes and few samples")
-    parser.add_argument("--only", help="names of parts, joined by commas; gradbench: all problems")
-    parser.add_argument("--progress", action="store_true", help="a bar, if tqdm is installed")
-    parser.add_argument("--threads", type=int, default=1, help="for every contestant (default 1)")
-    parser.add_argument("--limit", type=float, help="seconds for one process")
-    parser.add_argument("--from", dest="source", type=Path, help="no run: read this results.json")
-    parser.add_argument("--write-docs", action="store_true", help="write docs/benchmarks.md, too")
+    parser.add_argument("--only", help="comma-separated parts; gradbench: all problems")
+    parser.add_argument(
+        "--progress", action="store_true", help="show a progress bar, if tqdm is installed"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="threads per library (default 1)")
+    parser.add_argument("--limit", type=float, help="time limit per process, in seconds")
+    parser.add_argument(
+        "--from", dest="source", type=Path, help="read this results.json instead of running"
+    )
+    parser.add_argument("--write-docs", action="store_true", help="also write docs/benchmarks.md")
     return parser.parse_args()
 
 
 def reporter(bar: bool) -> Callable[[list[str]], Iterator[str]]:
-    """How to go through the parts and say so: with a bar, or a line for each."""
+    """How to iterate over the parts and show progress: with a bar, or a line for each."""
     if bar:
         try:
             from tqdm import tqdm
@@ -68,7 +72,7 @@ def reporter(bar: bool) -> Callable[[list[str]], Iterator[str]]:
 
 
 def measure(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
-    """Run these parts, and keep what there is after each, in case that the run is ended."""
+    """Run these parts, and save the results after each, in case the run is interrupted."""
     limit = options.limit or (180.0 if options.quick else 300.0)
     settings = suite.Settings(tuple(options.peers), options.quick, options.threads, limit)
     head = {"machine": machine.describe(options.threads), "quick": options.quick}

@@ -10,7 +10,7 @@ from benchmarks import figures
 from benchmarks.contestants import CONTESTANTS
 
 ABSENT = "no charts: matplotlib is not installed (pip install matplotlib, or the extra `plot`)"
-# Ours are drawn as full lines, everyone in a color of their own.
+# functrans is drawn with solid lines; every library has its own color.
 COLORS = {
     "functrans": "#c0392b",
     "functrans-native": "#e67e22",

@@ -59,7 +59,7 @@ def checkpointed(depth: int) -> Callable[[Any], Any]:
 
 
 def peak(gradient: Callable[[Any], Any], x: Any) -> float:
-    """The most memory that a gradient takes at any time, in arrays like x."""
+    """The peak memory of a gradient, in multiples of x."""
     gradient(x)
     tracemalloc.start()
     gradient(x)

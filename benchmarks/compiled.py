@@ -49,7 +49,7 @@ NATIVE, NUMPY, JAX, TORCH, HAND = "functrans", "functrans-numpy", "jax.jit", "to
 
 
 class Functrans:
-    """Our own jit, with one of its backends."""
+    """functrans.jit, with one of its backends."""
 
     def __init__(self, name: str, backend: str) -> None:
         import functrans
@@ -97,7 +97,7 @@ class Jax:
 
 
 def torch_mlp(params: Any, inputs: Any, targets: Any) -> Thunk:
-    """The gradient of the network by torch's own engine."""
+    """The gradient of the network with torch."""
     import torch
 
     torch.set_num_threads(len(os.sched_getaffinity(0)))
@@ -160,7 +160,7 @@ def attention(xp: Any, q: Any, k: Any, v: Any) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """One row: `build(lib)` gives a new function to compile; `data` its arguments."""
+    """One row: `build(lib)` returns a new function to compile; `data` has its arguments."""
 
     key: str
     title: str
@@ -389,7 +389,7 @@ def print_firsts(rows: list[Row], quick: bool) -> None:
 
 
 def print_limits(rows: list[Row]) -> None:
-    """How far large work is from what the machine can do."""
+    """How close large computations are to the peak performance of the machine."""
     source, target = np.ones(1 << 22), np.empty(1 << 22)
     square = np.ones((512, 512))
     limits = measure(
@@ -419,9 +419,11 @@ def print_limits(rows: list[Row]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compiled speed of functrans and its peers.")
-    parser.add_argument("--quick", action="store_true", help="few samples: shows that it runs")
-    parser.add_argument("--only", help="keys of cases, joined by commas")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there too")
+    parser.add_argument("--quick", action="store_true", help="few samples, to check that it runs")
+    parser.add_argument("--only", help="comma-separated keys of cases")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write the numbers to this file"
+    )
     options = parser.parse_args()
     contestants: list[Any] = []
     if find_spec("llvmlite") is not None:
@@ -432,13 +434,13 @@ def main() -> int:
     packages = [p for p in ("numpy", "llvmlite", "jax", "torch") if find_spec(p) is not None]
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors")
     print(", ".join(f"{p} {version(p)}" for p in packages), end="\n\n")
-    for lib in contestants:  # what a library loads once is not the first call of a function
+    for lib in contestants:  # loading a library is not part of a first call
         lib.wait(lib.jit(lambda x: x + 1.0)(lib.array(np.ones(3))))
     chosen = set(options.only.split(",")) if options.only else None
     rows = []
     for case in all_cases():
         if options.quick and case.key == "lstm":
-            continue  # JAX compiles it for minutes
+            continue  # JAX needs minutes to compile it
         if chosen is None or case.key in chosen:
             print(f"measuring {case.title}", file=sys.stderr, flush=True)
             rows.append(run_case(case, contestants, options.quick))

@@ -1,4 +1,4 @@
-"""Who takes part: functrans on each of its paths, its peers, NumPy by hand, finite differences.
+"""The contestants: functrans on each of its paths, its peers, NumPy by hand, finite differences.
 
 A contestant makes thunks. `native` brings NumPy data into its library, which is not timed; `xp` is its
 array namespace, and `loop(step, state, xs)` the way it goes along an axis. `thunk` decides how a
@@ -135,7 +135,7 @@ class Functrans(Contestant):
 
 
 class Compiled(Functrans):
-    """Our own jit, with one of its backends."""
+    """functrans.jit, with one of its backends."""
 
     unrolls = True
 
@@ -209,7 +209,7 @@ class Autograd(Contestant):
 
 
 class Torch(Contestant):
-    """What both contestants from torch share."""
+    """The code that both contestants from torch share."""
 
     def __init__(self) -> None:
         import torch
@@ -223,7 +223,7 @@ class Torch(Contestant):
 
 
 class TorchBackward(Torch):
-    """torch's own engine in C++, and torch.autograd.functional on top of it."""
+    """torch's engine in C++, and torch.autograd.functional on top of it."""
 
     name = "torch-backward"
 
@@ -304,7 +304,7 @@ class TorchBackward(Torch):
 
 
 class FunctransTensor(TorchBackward):
-    """Our own tensors, by the same calls."""
+    """functrans.torch, with the same calls."""
 
     name = "functrans-tensor"
 
@@ -354,7 +354,7 @@ class TorchFunc(Torch):
 
 
 class Jax(Functrans):
-    """The names are those of functrans; results are waited for."""
+    """The names are those of functrans; every call waits for its results."""
 
     name = "jax"
 
@@ -389,7 +389,7 @@ class JaxCompiled(Jax):
 
 
 class ByHand(Contestant):
-    """NumPy without any library; takes part where a problem says how."""
+    """NumPy without any library; takes part if a problem has a derivative by hand."""
 
     name = "numpy"
 
@@ -420,7 +420,7 @@ class Differences(Contestant):
         return differences
 
     def newton_direction(self, f: Function, x: Any, *data: Any) -> Thunk:
-        step = 1e-6  # small, so that hardly any minimum changes hands within it
+        step = 1e-6  # small, so that hardly any nearest centroid changes within it
 
         def direction() -> Any:
             point, middle = np.array(x), f(x, *data)
@@ -465,7 +465,7 @@ class Entry(NamedTuple):
     make: Callable[[], Contestant]
 
 
-# In the order in which answers are compared: whoever comes first is the reference.
+# In the order in which answers are compared: the first is the reference.
 CONTESTANTS: dict[str, Entry] = {
     "numpy": Entry("NumPy by hand", "numpy", ByHand),
     "autograd": Entry("HIPS autograd", "autograd", Autograd),
@@ -483,7 +483,7 @@ PEERS = ("autograd", "jax", "torch")
 
 
 def available(peers: Sequence[str]) -> list[str]:
-    """Everyone who can take part, if these peers may."""
+    """All contestants that are installed, with only these peers."""
     return [
         name
         for name, entry in CONTESTANTS.items()

@@ -2,8 +2,8 @@
 
     python benchmarks/control_flow.py [--quick] [--no-jax]
 
-The plain loop calls the same body on the same operations, and np.stack for the ys. JAX runs the same
-loop without jit, and is waited for. Answers are compared before anything is timed. A step is
+The plain loop calls the same body on the same operations, and np.stack for the ys. JAX runs the same loop
+without jit; each timing includes block_until_ready. Answers are compared before anything is timed. A step is
 s = tanh(w s + x), on numbers or on vectors of 4, and gives its state as y, or nothing.
 """
 
@@ -37,7 +37,7 @@ LIMITS = {"plain loop": 1.1, "JAX loop": 0.5}
 
 
 def loop(xp: Any) -> Callable[..., Any]:
-    """What `scan` means, as a Python loop."""
+    """The meaning of `scan`, as a Python loop."""
 
     def run(body: Callable[..., Any], state: Any, xs: Any) -> Any:
         ys = []
@@ -50,7 +50,7 @@ def loop(xp: Any) -> Callable[..., Any]:
 
 
 def total(xp: Any, along: Callable[..., Any], gives_ys: bool) -> Callable[..., Any]:
-    """A number that depends on all that comes out of the steps."""
+    """A number that depends on all results of the steps."""
 
     def run(weight: Any, state: Any, xs: Any) -> Any:
         def body(state: Any, x: Any) -> Any:
@@ -64,7 +64,7 @@ def total(xp: Any, along: Callable[..., Any], gives_ys: bool) -> Callable[..., A
 
 
 def contestants(size: tuple[int, ...], steps: int, gives_ys: bool, jax: bool) -> Any:
-    """For the value and for the gradient: what to call, by name."""
+    """The functions to call for the value and for the gradient, by name."""
     arguments = (
         np.full(size, 0.5)[()],
         np.zeros(size)[()],
@@ -110,7 +110,7 @@ def row(what: str, times: dict[str, Timing], judge: bool) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--quick", action="store_true", help="few steps and samples, which judge nothing"
+        "--quick", action="store_true", help="few steps and samples, too noisy to judge by"
     )
     parser.add_argument("--no-jax", action="store_true", help="leave JAX out")
     options = parser.parse_args()

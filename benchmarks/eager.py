@@ -2,9 +2,10 @@
 
     python benchmarks/eager.py [--quick] [--peers all|none|autograd,torch,jax] [--json FILE]
 
-Every contestant runs the same mathematics, in float64, on one thread. Answers are compared before
-anything is timed. JAX runs without jit and is waited for; HIPS autograd, which has no vmap, gets a
-Python loop for per-example gradients. How samples are taken is in timing.py.
+Every library computes the same functions, in float64, on one thread. Answers are compared before
+anything is timed. JAX runs without jit, and each timing includes block_until_ready; HIPS autograd,
+which has no vmap, uses a Python loop for per-example gradients. timing.py describes how samples are
+taken.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ TWICE_AS_FAST = (Target("fastest", 0.5), Target("autograd", 0.25))
 
 @dataclass(frozen=True)
 class Case:
-    """One row. `build` makes the thunk of a contestant, or None where it takes no part."""
+    """One row. `build` returns the thunk of a contestant, or None if it does not take part."""
 
     key: str
     title: str
@@ -247,7 +248,7 @@ class Row:
 
 
 def run_case(case: Case, contestants: Sequence[Any], quick: bool) -> Row:
-    """Build, check and time one case; whoever fails or disagrees is reported and not timed."""
+    """Build, check and time one case; a contestant that fails or disagrees is reported and not timed."""
     thunks: dict[str, Thunk] = {}
     errors = []
     skipped = {}
@@ -348,7 +349,7 @@ def verdicts(row: Row, quick: bool) -> list[str]:
         elif not target.reached(ratio):
             verdict = "missed"
         elif target.against == "fastest" and absent:
-            # The fastest of all may be one that did not run.
+            # The fastest one may not have run.
             verdict = "not judged (peers absent)"
         else:
             verdict = "reached"
@@ -416,12 +417,14 @@ def report(rows: list[Row], names: list[str], contestants: Sequence[Any]) -> dic
 def main() -> int:
     parser = argparse.ArgumentParser(description="Eager speed of functrans and its peers.")
     parser.add_argument(
-        "--quick", action="store_true", help="few samples, no slow cases: shows that it runs"
+        "--quick", action="store_true", help="few samples, no slow cases, to check that it runs"
     )
     parser.add_argument(
-        "--peers", type=parse_peers, default="all", help="all, none, or names joined by commas"
+        "--peers", type=parse_peers, default="all", help="all, none, or comma-separated names"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there too")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write the numbers to this file"
+    )
     options = parser.parse_args()
 
     contestants, notes = find_contestants(options.peers)

@@ -1,6 +1,6 @@
-"""What follows from the results of a run: ratios, slopes, and where functrans loses.
+"""Figures derived from the results of a run: ratios, slopes, and where functrans is slower.
 
-Results are the dictionaries that `suite.run` makes and results.json holds. How they are shown is in page.py.
+Results are the dictionaries that `suite.run` makes and results.json holds. page.py formats them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 from benchmarks.timing import growth_exponent
 
-BOUND = 4.0  # of a gradient's time by that of its function, in theory about this
-MARGIN = 1.1  # what counts as slower, beside quartiles that do not overlap
+BOUND = 4.0  # a gradient's time relative to that of its function, in theory
+MARGIN = 1.1  # the ratio that counts as slower, if the quartiles do not overlap either
 VISIBLE = 1 << 20  # bytes; less is lost among the pages of the process
-# Each of our paths is held against those who work in the same way.
+# Each path of functrans is compared with libraries that work in the same way.
 RIVALS = {
     "functrans": ("numpy", "autograd", "jax", "torch-backward", "torch-func"),
     "functrans-native": ("numpy", "jax-jit", "functrans-numpy", "functrans"),
@@ -24,7 +24,7 @@ RIVALS = {
 
 
 def time_ratio(size: dict[str, Any], ours: str, theirs: str) -> float | None:
-    """median of ours / median of theirs, for the derivative."""
+    """The median of functrans divided by the median of the peer, for the derivative."""
     times = size["derivatives"]
     if ours not in times or theirs not in times:
         return None
@@ -32,14 +32,14 @@ def time_ratio(size: dict[str, Any], ours: str, theirs: str) -> float | None:
 
 
 def cost_ratio(size: dict[str, Any], lib: str) -> float | None:
-    """The derivative's time by that of the contestant's own function."""
+    """The derivative's time divided by that of the contestant's function."""
     if lib not in size["derivatives"]:
         return None
     return float(size["derivatives"][lib]["median"] / size["functions"][lib]["median"])
 
 
 def largest(problem: dict[str, Any]) -> dict[str, Any] | None:
-    """The last size that was timed by functrans."""
+    """The largest size that was timed for functrans."""
     timed = [size for size in problem["sizes"] if "functrans" in size["derivatives"]]
     return timed[-1] if timed else None
 
@@ -58,7 +58,7 @@ def points(problem: dict[str, Any], lib: str, quantity: str) -> list[tuple[float
 
 
 def slope(problem: dict[str, Any], lib: str, quantity: str) -> float | None:
-    """The p of n**p, by least squares on logarithms, from three points on."""
+    """The p of n**p, by least squares on logarithms; it needs three points."""
     series = points(problem, lib, quantity)
     if len(series) < 3:
         return None

@@ -34,8 +34,8 @@ UNROLLED = 1_000  # the most iterations that are unrolled
 
 
 def contraction(theta: Any, iterations: int) -> Callable[[Any], Any]:
-    """A function whose iteration from zero takes so many steps to converge."""
-    # sinh(x) approaches tanh(theta): what is missing is multiplied by the rate in every step.
+    """A function whose iteration from zero takes this many steps to converge."""
+    # sinh(x) approaches tanh(theta): the error is multiplied by the rate in every step.
     rate = TOLERANCE ** (1 / iterations)
     target = (1 - rate) * np.tanh(theta)
     return lambda x: np.arcsinh(rate * np.sinh(x) + target)

@@ -1,4 +1,4 @@
-"""Where a run was made: the kind of machine and the versions, without names or paths of this one."""
+"""The kind of machine and the versions of a run, without names or paths of this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGES = ("functrans", "numpy", "llvmlite", "autograd", "jax", "torch", "scipy
 
 
 def processor() -> str:
-    """The model, as the system gives it."""
+    """The model of the processor, as the system reports it."""
     information = Path("/proc/cpuinfo")
     if information.exists():
         for line in information.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -1,4 +1,4 @@
-"""The peak memory of one contestant's derivative, for growing sizes, in a process of its own.
+"""The peak memory of one contestant's derivative, for growing sizes, in a separate process.
 
 The peak is that of resident memory during a call, above what was resident before the smallest of all sizes
 had been made, so data and results count, and libraries do not. Linux only: elsewhere there is

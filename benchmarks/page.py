@@ -9,7 +9,7 @@ from benchmarks import figures
 from benchmarks.contestants import CONTESTANTS
 
 TITLES = {name: entry.title for name, entry in CONTESTANTS.items()}
-# Ours first, then those who are measured against them.
+# functrans first, then its peers.
 ORDER = (
     "functrans",
     "functrans-native",
@@ -80,14 +80,14 @@ def head(results: dict[str, Any]) -> str:
     machine = results["machine"]
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     quick = (
-        "\n\n**This was a quick run**, with small sizes and few samples: it shows that everything works,"
-        "\nand judges nothing."
+        "\n\n**This was a quick run**, with small sizes and few samples. It shows that everything works,"
+        "\nbut is too noisy to judge by."
         if results["quick"]
         else ""
     )
     return f"""# Benchmarks
 
-This page is written by a program, from the results of one run:
+This page is generated from the results of one run:
 
 ```bash
 pip install -e ".[peers,jit,plot]"
@@ -95,13 +95,13 @@ python -m benchmarks --peers all --out results/ --write-docs
 ```
 
 {machine["processor"]} ({machine["architecture"]}), {machine["cores"]} cores, {machine["system"]}, Python
-{machine["python"]}. {versions}. Threads: {machine["threads"]} for every contestant in the problems below; the
-tables of the other benchmarks say their own.{quick}
+{machine["python"]}. {versions}. Threads: {machine["threads"]} per library in the problems below; the
+other benchmarks state their own number of threads.{quick}
 
-Each problem runs in a process of its own. All contestants compute the same in float64, and their answers are
-compared with the derivative by hand before anything is timed. They take turns, one sample each, in an
-order that is shuffled, so compare within a run, not with another. A time is the median of the samples; after
-± is half the distance between their quartiles. [performance.md](performance.md) says more."""
+Each problem runs in a separate process. All libraries compute the same function in float64, and their results
+are checked against the hand-written derivative before anything is timed. Libraries take turns, one sample
+each, in shuffled order, so compare times within a run, not between runs. A time is the median of the samples,
+followed by ± half the interquartile range. See [performance.md](performance.md) for more."""
 
 
 def present(problems: dict[str, Any]) -> list[str]:
@@ -137,9 +137,9 @@ def summary(problems: dict[str, Any]) -> str:
         means.append(optional(figures.geometric_mean([r for r in found if r is not None])))
     rows.append(["geometric mean", *means])
     return (
-        "## Time of the derivative, against functrans eager\n\nThe time of each contestant divided by that "
-        "of functrans without `jit`, for the largest size that was\nmeasured: more than 1 is slower. The "
-        "determinant by hand is another algorithm.\n\n"
+        "## Time of the derivative, relative to functrans eager\n\nThe time of each library divided by that "
+        "of functrans without `jit`, for the largest size measured: above 1 is slower.\nThe hand-written "
+        "determinant uses a different algorithm.\n\n"
         + table(["problem", *(TITLES[name] for name in names)], rows)
     )
 
@@ -148,10 +148,10 @@ def costs(problems: dict[str, Any]) -> str:
     names = present(problems)
     cost = lambda size, name: optional(figures.cost_ratio(size, name), bold_above=figures.BOUND)
     return (
-        "## The derivative, against its function\n\nThe time of the derivative divided by that of the "
-        "function, for each contestant in its own terms. Theory says\nthat a gradient costs no more than "
-        "about 4 functions; bold is above that. Two problems ask for more than a\ngradient: bundle "
-        "adjustment for two sweeps, k-means for second derivatives.\n\n"
+        "## Time of the derivative, relative to the function\n\nThe time of the derivative divided by the "
+        "time of the function in the same library. In theory, a gradient costs at\nmost about 4 function "
+        "evaluations; larger ratios are bold. Two problems need more than a gradient: bundle\nadjustment "
+        "needs two passes, and k-means needs second derivatives.\n\n"
         + table(["problem", *(TITLES[name] for name in names)], by_problem(problems, names, cost))
     )
 
@@ -164,24 +164,24 @@ def growth(problems: dict[str, Any]) -> str:
             slopes = [figures.slope(part, name, quantity) for name in names]
             if any(found is not None for found in slopes):
                 rows.append(
-                    [f"{part['title']}: {quantity} by {part['growth']}", *map(optional, slopes)]
+                    [f"{part['title']}: {quantity} vs. {part['growth']}", *map(optional, slopes)]
                 )
     if not rows:
-        return "## Growth\n\nNot fitted: that takes three sizes or more, which a quick run has not."
+        return "## Growth\n\nNot fitted: this needs three sizes or more; a quick run has fewer."
     return (
-        "## Growth\n\nThe p of n^p, fitted to all sizes of a series: 1 is linear, less is overhead that is "
-        "still being outgrown.\nMemory is the peak during a call, above what was resident before; less than "
-        "a megabyte is left out.\n\n" + table(["", *(TITLES[name] for name in names)], rows)
+        "## Growth\n\nThe exponent p of a fit n^p over all sizes of a series. 1 is linear; below 1, constant "
+        "overhead still matters.\nMemory is the peak during a call minus the memory in use before it; values "
+        "below a megabyte are omitted.\n\n" + table(["", *(TITLES[name] for name in names)], rows)
     )
 
 
 def defeats(results: dict[str, Any]) -> str:
     if results["quick"]:
-        return "## Where we lose\n\nA quick run does not say: its samples are too few."
+        return "## Where we lose\n\nA quick run has too few samples to tell."
     lost = figures.losses(results)
     text = (
-        "## Where we lose\n\nEvery size and row in which a rival of the same kind was faster than functrans, "
-        "by more than a tenth and by more\nthan the spread of both. "
+        "## Where we lose\n\nA loss is a size or a row in which a comparable library was faster than "
+        "functrans by more than 10%, and by more\nthan the spread of both. "
     )
     if lost:
         text += "The ratio is our time divided by theirs.\n\n" + table(
@@ -192,10 +192,10 @@ def defeats(results: dict[str, Any]) -> str:
             ],
         )
     else:
-        text += "There was none in this run."
+        text += "There were none in this run."
     over = figures.over_the_bound(results["problems"])
     if over:
-        text += "\n\nGradients of ours that cost more than 4 functions:\n\n" + table(
+        text += "\n\nfunctrans gradients that cost more than 4 function evaluations:\n\n" + table(
             ["where", "ours", "derivative / function"],
             [[where, TITLES[lib], significant(ratio)] for where, lib, ratio in over],
         )
@@ -236,7 +236,7 @@ def optional_seconds(value: float | None) -> str:
 
 
 def absences(part: dict[str, Any]) -> list[str]:
-    """Who is missing in which size, and why."""
+    """Which contestants are missing in which sizes, and why."""
     notes = []
     for size in part["sizes"]:
         for kind, said in (("skipped", ""), ("failed", "failed, "), ("wrong", "wrong, ")):
@@ -282,8 +282,8 @@ def compiled(numbers: dict[str, Any]) -> str:
             ]
         )
     return (
-        "## Compiled programs\n\n`benchmarks/compiled.py`, threads: as many as there are cores. The ratio "
-        "is that of jit native to JAX jit.\n\n"
+        "## Compiled programs\n\n`benchmarks/compiled.py`, threads: one per core. The ratio "
+        "is jit native divided by JAX jit.\n\n"
         + table(["", *heads, "ratio", "first call", "JAX's first call"], rows)
     )
 
@@ -303,8 +303,8 @@ def tensor(numbers: dict[str, Any]) -> str:
         for case in numbers["memory"]
     ]
     return (
-        "## Tensors\n\n`benchmarks/tensor.py`, float32, threads: 2. Best times of forward and backward.\n\n"
-        + table(["", "functrans Tensor", "torch", "ratio"], rows)
+        "## Tensors\n\n`benchmarks/tensor.py`, float32, threads: 2. Best times of a forward and backward "
+        "pass.\n\n" + table(["", "functrans Tensor", "torch", "ratio"], rows)
     )
 
 

@@ -1,4 +1,4 @@
-"""What several benchmarks compute. `xp` is the array namespace of a contestant."""
+"""Functions that several benchmarks compute. `xp` is the array namespace of a contestant."""
 
 from __future__ import annotations
 

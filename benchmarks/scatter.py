@@ -1,4 +1,4 @@
-"""Adding up at indices: the gradient of x[indices], against the ways NumPy has.
+"""Adding values at indices: the gradient of x[indices], compared with NumPy's methods.
 
 python benchmarks/scatter.py prints, for a few shapes, the best time of each way in microseconds and
 that of functrans, with its ratio to the fastest.

@@ -1,6 +1,6 @@
-"""Everything, each part in a process of its own: the problems, their memory, the other benchmarks.
+"""Everything, each part in a separate process: the problems, their memory, the other benchmarks.
 
-A part that fails, or takes longer than it may, is reported in its place, and the others go on.
+A part that fails, or exceeds its time limit, is reported in its place, and the others continue.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from benchmarks.threads import thread_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = ("eager", "compiled", "tensor")  # with numbers as JSON
-TEXTS = ("control_flow", "checkpoint", "fixed_point", "scatter")  # as they print themselves
+TEXTS = ("control_flow", "checkpoint", "fixed_point", "scatter")  # with their printed output
 HAS_PEERS, HAS_QUICK = ("eager",), (*TABLES, "control_flow", "checkpoint", "fixed_point")
-# Whose memory is worth a process: one for each engine.
+# The contestants whose memory is measured: one for each engine.
 WEIGHED = (
     "numpy",
     "autograd",
@@ -51,7 +51,7 @@ class Settings:
 
 
 def parts(only: list[str] | None) -> list[str]:
-    """What to run, in order; `gradbench` stands for all problems."""
+    """The parts to run, in order; `gradbench` stands for all problems."""
     everything = [*PROBLEMS, *TABLES, *TEXTS]
     if not only:
         return everything
@@ -67,7 +67,7 @@ def parts(only: list[str] | None) -> list[str]:
 def run(
     names: list[str], settings: Settings, progress: Callable[[list[str]], Iterator[str]]
 ) -> Iterator[dict[str, Any]]:
-    """The results of these parts, as far as they are there: again after each of them."""
+    """The results of these parts so far, yielded after each of them."""
     found: dict[str, dict[str, Any]] = {"problems": {}, "tables": {}, "texts": {}}
 
     def run_part(name: str) -> None:
@@ -78,7 +78,7 @@ def run(
         else:
             found["texts"][name] = run_text(name, settings)
 
-    # A quick run judges nothing, so its parts may disturb each other.
+    # A quick run does not compare times, so its parts may disturb each other.
     with ThreadPoolExecutor(os.cpu_count() if settings.quick else 1) as pool:
         running = {name: pool.submit(run_part, name) for name in names}
         for name in progress(names):
@@ -126,7 +126,7 @@ def run_problem(name: str, settings: Settings) -> dict[str, Any]:
 def lines_of(
     arguments: list[str], variables: dict[str, str], limit: float
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """What a process prints, a line of JSON at a time, and why it ended early, if it did."""
+    """The output of a process, as lines of JSON, and why it ended early, if it did."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
         with subprocess.Popen(
             arguments, cwd=ROOT, env=variables, stdout=out, stderr=subprocess.PIPE, text=True
@@ -178,7 +178,7 @@ def weigh(name: str, sizes: list[dict[str, Any]], settings: Settings) -> None:
 
 
 def finished(arguments: list[str], limit: float) -> tuple[str, str | None]:
-    """What a process prints, and why it failed, if it did."""
+    """The output of a process, and why it failed, if it did."""
     try:
         done = subprocess.run(
             arguments, cwd=ROOT, capture_output=True, text=True, timeout=limit, check=False
@@ -211,7 +211,7 @@ def run_text(name: str, settings: Settings) -> dict[str, Any]:
 
 
 def failures(results: dict[str, Any]) -> list[str]:
-    """What went wrong in our own part or in a whole process: a reason for the command to fail."""
+    """Failures of functrans, or of a whole process: a reason for the command to fail."""
     found = []
     for kind in ("problems", "tables", "texts"):
         for name, part in results[kind].items():

@@ -2,9 +2,9 @@
 
     python benchmarks/tensor.py [--quick] [--json FILE]
 
-Both run the same program, in float32, on two threads; answers are compared before anything is timed.
-How samples are taken is in timing.py. Memory is measured in a process of its own for each library: the
-peak of its resident memory during a step, less what was resident before.
+Both run the same program, in float32, on two threads; answers are compared before anything is timed. How
+samples are taken is in timing.py. Memory is measured in a separate process for each library: the peak of its
+resident memory during a step, less what was resident before.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def overhead(seconds: float) -> dict[str, float]:
 
 
 # --------------------------------------------------------------------------------------
-# Memory, in processes of their own.
+# Memory, in separate processes.
 
 
 def _status(field: str) -> int:
@@ -207,7 +207,7 @@ def deep_step(name: str, checkpointed: bool) -> int:
     x = torch.tensor(numbers(2048, 256))
     (model(x[:8]) ** 2).mean().backward()  # so that libraries and gradients are in memory
     with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-        file.write("5")  # the peak starts anew
+        file.write("5")  # reset the peak
     before = _status("VmRSS")
     out = x
     for block in blocks:
@@ -232,7 +232,7 @@ def memory() -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("--quick", action="store_true", help="a short run, which judges nothing")
+    parser.add_argument("--quick", action="store_true", help="a short run, too noisy to judge by")
     parser.add_argument("--json", help="write the numbers to this file")
     parser.add_argument("--measure-memory", help=argparse.SUPPRESS)
     parser.add_argument("--checkpointed", action="store_true", help=argparse.SUPPRESS)

@@ -1,6 +1,6 @@
 """The same number of threads for every library: set before any of them is imported.
 
-This module imports no library itself. What it sets is read when a library loads.
+This module imports no library itself. Libraries read these settings when they load.
 """
 
 from __future__ import annotations

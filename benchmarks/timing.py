@@ -1,6 +1,6 @@
-"""How every benchmark here measures: contestants take turns inside one run.
+"""How all benchmarks measure time: contestants take turns in one run.
 
-What is measured, and against whom, belongs in the benchmark that calls this.
+The benchmark that calls this says what is measured, and which contestants.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """The distance of the quartiles, as a part of the median."""
+        """The interquartile range, as a fraction of the median."""
         return (self.quartiles[1] - self.quartiles[0]) / self.median
 
 
@@ -123,7 +123,7 @@ def _warm_up(function: Thunk, sample_seconds: float, warmup_seconds: float) -> i
 
 @contextmanager
 def _collector_off() -> Iterator[None]:
-    """Collect, set aside all that lives (imports mostly), and stop automatic collection."""
+    """Collect garbage, freeze all live objects (mostly imports), and stop automatic collection."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.freeze()

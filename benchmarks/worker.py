@@ -1,8 +1,8 @@
-"""One problem in a process of its own: check every contestant's answer, then time them in turns.
+"""One problem in a separate process: check every contestant's answer, then time them in turns.
 
 `python -m benchmarks` starts this, with the threads already set, and reads one line of JSON for each size, so
 that nothing is lost if a later size does not end. A contestant that raises or that would take too long is
-named in its place. A wrong answer ends the run: nothing is timed beside it.
+named in its place. A wrong answer ends the run: nothing is timed next to it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.timing import Thunk, Timing, measure
 
 @dataclass(frozen=True)
 class Limits:
-    """What a contestant may take, in seconds."""
+    """The time limits of a contestant, in seconds."""
 
     first: float  # for a first call, which may compile
     call: float  # for any other
@@ -37,7 +37,7 @@ QUICK = Limits(3.0, 0.3, {"seconds": 0.01, "min_samples": 2, "warmup_seconds": 0
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, in one short line without the paths of this machine."""
+    """The message of an error, in one short line without the paths of this machine."""
     text = re.sub(r"\S*/\S*/", "", f"{type(error).__name__}: {error}".split("\n")[0])
     return text if len(text) <= 120 else f"{text[:117]}..."
 
@@ -49,7 +49,7 @@ def clocked(thunk: Thunk) -> tuple[float, Any]:
 
 
 class Forecast:
-    """How long a contestant will take, from what it took for smaller sizes."""
+    """A prediction of a contestant's time, from its times for smaller sizes."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -59,10 +59,10 @@ class Forecast:
         self.seen.setdefault(name, []).append((size.work, first, call))
 
     def too_long(self, lib: Any, size: Size, limits: Limits) -> str | None:
-        """Why it takes no part, or None."""
+        """Why it does not take part, or None."""
         if lib.name not in self.seen:
             return None
-        # In proportion to the work, which is too much where overhead was most of it: so the least.
+        # In proportion to the work. This is too high where overhead dominated, so take the minimum.
         call = min(call * size.work / work for work, _, call in self.seen[lib.name])
         work, first, _ = self.seen[lib.name][-1]
         if self.problem.unrolled and lib.unrolls:
@@ -76,7 +76,7 @@ class Forecast:
 
 
 class Row:
-    """What was found for one size."""
+    """The results for one size."""
 
     def __init__(self, size: Size) -> None:
         self.size = size
@@ -105,7 +105,7 @@ class Row:
 def prepare(
     problem: Problem, size: Size, contestants: list[Any], limits: Limits, forecast: Forecast
 ) -> Row:
-    """Everyone's thunks, after their answers have been compared with those of the first contestant."""
+    """All thunks, after their answers have been compared with those of the first contestant."""
     row = Row(size)
     arguments = problem.data(**size.arguments)
     expected_value: list[Any] | None = None
@@ -167,7 +167,7 @@ def main() -> int:
     problem, limits = PROBLEMS[options.problem], QUICK if options.quick else FULL
     contestants = [CONTESTANTS[name].make() for name in options.contestants]
     forecast = Forecast(problem)
-    np.seterr(all="ignore")  # whoever warns of overflow does so more slowly
+    np.seterr(all="ignore")  # warnings about overflow take time
     for size in problem.sizes_for(options.quick):
         found = run_size(problem, size, contestants, limits, forecast)
         print(json.dumps(found), flush=True)

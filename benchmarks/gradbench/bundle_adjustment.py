@@ -44,7 +44,7 @@ def objective(lib: Any, seen: Any, features: Any) -> Any:
 
 
 def by_hand(seen: Any, features: Any) -> Any:
-    """For each of the two errors, its derivatives by camera, point and weight."""
+    """For each of the two errors, its derivatives with respect to camera, point and weight."""
     cameras, points, weights = seen
     r = cameras[:, :3]
     offset = points - cameras[:, 3:6]

@@ -1,4 +1,4 @@
-"""GMM: the log-likelihood of a mixture of Gaussians with a Wishart prior, by all its parameters.
+"""GMM: the log-likelihood of a mixture of Gaussians with a Wishart prior, and its gradient.
 
 The inverse covariance of component k is Q_k^T Q_k, with Q_k lower triangular: the logarithms of its diagonal
 and the entries below it, column by column, are a row of `icf`. The prior has gamma = 1 and m = 0.
@@ -17,7 +17,7 @@ GAMMA, M = 1.0, 0
 
 
 def constant(n: int, d: int, k: int) -> float:
-    """What does not depend on the parameters: of the density, and of the prior."""
+    """The terms of the density and of the prior that do not depend on the parameters."""
     freedom = d + M + 1
     log_gamma = 0.25 * d * (d - 1) * math.log(math.pi) + sum(
         math.lgamma(0.5 * (freedom + 1 - j)) for j in range(1, d + 1)

@@ -1,6 +1,6 @@
 """k-means: the sum over points of the squared distance to the nearest centroid, and Newton's step for it.
 
-The Hessian by the centroids is diagonal, so its product with a vector of ones is its diagonal.
+The Hessian with respect to the centroids is diagonal, so its product with a vector of ones is its diagonal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An initial value problem by Runge-Kutta's method of order 4: y_0' = x_0, y_i' = x_i y_(i-1), up to t = 2.
+"""An initial value problem by the Runge-Kutta method of order 4: y_0' = x_0, y_i' = x_i y_(i-1), t <= 2.
 
 GradBench asks for the gradient of the last component. It is exactly zero for n > 4 s, since s steps reach no
 further, so we ask for that of their sum: the same work, and an answer that can be wrong.

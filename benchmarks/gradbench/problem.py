@@ -1,4 +1,4 @@
-"""What a problem of GradBench is to the benchmark: a function, data, and the derivative that is asked for."""
+"""A problem of GradBench, as the benchmark sees it: a function, data, and the derivative to compute."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmarks.timing import Thunk
 
 @dataclass(frozen=True)
 class Size:
-    """One instance. `n` is its place on the axis of growth, or None if it is no part of that series."""
+    """One instance. `n` is its position on the axis of sizes, or None if it is not part of that series."""
 
     label: str
     arguments: Mapping[str, int]
-    work: float  # operations, up to a factor: what its time is predicted from
+    work: float  # operations, up to a factor, to predict its time
     n: float | None = None
 
 
@@ -27,7 +27,7 @@ class Problem:
     name: str
     title: str
     kind: str  # the method of a contestant that makes the derivative
-    derivative: str  # what that is, for people
+    derivative: str  # its description
     objective: Callable[..., Any]
     data: Callable[..., tuple[Any, ...]]
     by_hand: Callable[..., Any]
@@ -36,15 +36,15 @@ class Problem:
     growth: str  # what n counts
     tolerance: float = 1e-7  # between two libraries
     coarse: float = 1e-4  # between a library and finite differences
-    same_algorithm: bool = True  # whether `by_hand` does what a derivative of the objective does
-    unrolled: bool = False  # whether a compiler meets every operation, and takes longer for it
+    same_algorithm: bool = True  # whether `by_hand` does the work of a derivative of the objective
+    unrolled: bool = False  # whether a compiler sees every operation, and takes longer for it
 
     def function(self, lib: Any, arguments: tuple[Any, ...]) -> Thunk:
         thunk: Thunk = lib.value(partial(self.objective, lib), *lib.native(arguments))
         return thunk
 
     def differentiate(self, lib: Any, arguments: tuple[Any, ...]) -> Thunk:
-        """The thunk of the derivative; by hand it is this problem's own."""
+        """The thunk of the derivative; the contestant "by hand" uses this problem's formula."""
         if lib.name == "numpy":
             return lambda: self.by_hand(*arguments)
         make = getattr(lib, self.kind)
