@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from functrans import errors as errors
-from functrans import numpy as numpy
 from functrans import tree as tree
 from functrans.core.allocator import keep_freed_memory as _keep_freed_memory
 from functrans.core.conversions import COUNTERPARTS as _COUNTERPARTS
@@ -35,6 +34,7 @@ from functrans.tree import ravel_pytree
 if TYPE_CHECKING:
     from functrans import checkpoint_policies as checkpoint_policies
     from functrans import debugging as debugging
+    from functrans import numpy as numpy
     from functrans import plot as plot
     from functrans import random as random
     from functrans import scipy as scipy
@@ -126,7 +126,16 @@ _LATER = {
     "trace_steps": "drawing.steps",
     "while_loop": "control.loops",
 }
-_MODULES = ("checkpoint_policies", "debugging", "plot", "random", "scipy", "testing", "torch")
+_MODULES = (
+    "checkpoint_policies",
+    "debugging",
+    "numpy",
+    "plot",
+    "random",
+    "scipy",
+    "testing",
+    "torch",
+)
 
 
 def __getattr__(name: str) -> Any:

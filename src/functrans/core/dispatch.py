@@ -16,6 +16,7 @@ from weakref import ref
 from functrans.core import errors
 from functrans.core.explaining import explain
 from functrans.core.floating_point import point, unpoint
+from functrans.core.loading import load_surface
 
 
 class _Running(threading.local):
@@ -28,7 +29,18 @@ class _Running(threading.local):
 
 _running = _Running()
 ALWAYS_ON = 1  # the level of the tape behind tensors, below every transform
-_next_level = count(ALWAYS_ON + 1).__next__
+_levels = count(ALWAYS_ON + 1)
+
+
+def _first_level() -> int:
+    """The level of the first interpreter: what NumPy's functions mean is loaded before anything is traced."""
+    global _next_level
+    load_surface()
+    _next_level = _levels.__next__
+    return _next_level()
+
+
+_next_level: Callable[[], int] = _first_level  # replaced by itself: later levels are only counted
 at_work: dict[int, bool] = {}  # the levels at work in any thread
 unusual: list[Any] = []  # tools that watch a thread, and modes; if empty, no call checks for them
 
@@ -68,13 +80,15 @@ class Interpreter(Block):
     differentiates = False
     axis_name: Any = None
 
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any] | None = None, level: int | None = None
+    ) -> None:
         self.function = function
         self.closed = False
         self.block = None
         self.pointing: Any = None
         # Newer is higher, in all threads: a thread may close over tracers of the one that began it.
-        self.level: int = _next_level()
+        self.level: int = _next_level() if level is None else level
         # At the bottom no value of a lower level can be traced, so interpreters need not look.
         self.bottom = not at_work
 

@@ -63,8 +63,7 @@ class Evaluate(Interpreter):
     transform = "no transform"
 
     def __init__(self) -> None:
-        super().__init__()
-        self.level = 0
+        super().__init__(level=0)
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         out = primitive.impl(*[as_constant(arg) for arg in args], **params)

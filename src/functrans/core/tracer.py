@@ -10,7 +10,6 @@ import importlib
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -327,7 +326,7 @@ def as_operand(other: Any) -> Any:
     """Accept what NumPy accepts as the other operand: lists and array-likes become arrays."""
     if type(other) is np.ndarray or isinstance(other, (np.generic, Tracer)):
         return other
-    if isinstance(other, Fraction):
+    if _is_fraction(other):
         return float(other)
     return numeric(as_any_array(other), other)
 
@@ -540,7 +539,7 @@ def install_binary(name: str, primitive: Primitive, *, reflected: bool = True) -
                 pass
             elif isinstance(other, Tracer):
                 interpreter, self, other = _top(self, other)
-            elif isinstance(other, _ARRAY_LIKE):
+            elif isinstance(other, _ARRAY_LIKE) or _is_fraction(other):
                 if repeats and _repeats(self, other):
                     return _again(other, self)
                 other = as_operand(other)
@@ -550,7 +549,7 @@ def install_binary(name: str, primitive: Primitive, *, reflected: bool = True) -
 
     def backward(self: Any, other: Any) -> Any:
         if type(other) not in _NUMBERS:
-            if not isinstance(other, _ARRAY_LIKE):
+            if not (isinstance(other, _ARRAY_LIKE) or _is_fraction(other)):
                 return NotImplemented
             if repeats and _repeats(self, other):
                 return _again(other, self)
@@ -593,7 +592,13 @@ def _repeats(x: Any, other: Any) -> bool:
     return is_number and type(other) in (list, tuple)
 
 
-_ARRAY_LIKE = (np.ndarray, np.generic, bool, int, float, complex, list, tuple, range, Fraction)
+_ARRAY_LIKE = (np.ndarray, np.generic, bool, int, float, complex, list, tuple, range)
+
+
+def _is_fraction(value: Any) -> bool:
+    """Whether a value is a fraction: if so, their module, which is slow to import, has been imported."""
+    module = sys.modules.get("fractions")
+    return module is not None and isinstance(value, module.Fraction)
 
 
 def install_method(name: str, function: Callable[..., Any]) -> None:

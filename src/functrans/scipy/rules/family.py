@@ -67,12 +67,13 @@ def rule(ufunc: Any, *partials: Any) -> None:
         name=f"special_{name}" if name in PRIMITIVES else name,  # NumPy has some of them, too
     )
     # Refuse where the operation is recorded, in the user's code, and not later in the sweep.
-    rules = list(primitive.rules)
-    for mask in range(len(rules)):
-        for k, refuse in unknown.items():
-            if mask >> k & 1:
-                rules[mask] = (lambda *_, refuse=refuse: refuse(), rules[mask][1])
-    primitive.rules = tuple(rules)
+    if unknown:
+        rules = list(primitive.rules)
+        for mask in range(len(rules)):
+            for k, refuse in unknown.items():
+                if mask >> k & 1:
+                    rules[mask] = (lambda *_, refuse=refuse: refuse(), rules[mask][1])
+        primitive.rules = tuple(rules)
     if ufunc.nin > 2:  # the protocol converts lists for one and two arguments
         UFUNCS[ufunc] = _accepting_lists(primitive)
 
