@@ -1,4 +1,4 @@
-"""Settings shared by the whole test suite: how hypothesis draws, and where tests may write."""
+"""Settings shared by the whole test suite: how hypothesis draws, what is collected, where tests may write."""
 
 import os
 import sys
@@ -17,6 +17,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("functrans")
+
+# Modules that import what may be absent, by their marker: without it, they are not even imported.
+_OPTIONAL = {"peers": "_against_torch.py", "notebooks": "test_notebooks.py"}
+
+
+def pytest_ignore_collect(collection_path, config):
+    for marker, ending in _OPTIONAL.items():
+        if f"not {marker}" in config.option.markexpr and collection_path.name.endswith(ending):
+            return True
+    return None
+
 
 ROOT = Path(__file__).resolve().parents[1]
 _CACHES = ("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".ruff_cache")

@@ -433,7 +433,16 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
         value if target is None else deliver(target, value, f"numpy.{ufunc.__name__}", casting)
         for target, value in zip(targets, results, strict=True)
     )
-    return written if isinstance(result, tuple) else written[0]
+    if not isinstance(result, tuple):
+        return written[0]
+    # A result without a target has the shape that all of them are broadcast to.
+    shape = next(
+        (shape_of(target) for target in targets if target is not None), shape_of(result[0])
+    )
+    return tuple(
+        value if shape_of(value) == shape else np.broadcast_to(value, shape).copy()
+        for value in written
+    )
 
 
 def _call_with_keywords(

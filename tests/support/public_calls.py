@@ -1,0 +1,303 @@
+"""How to call each public function: good arguments, of which tests replace one by a bad value.
+
+An entry is a function and its good arguments. Where there is an oracle in plain NumPy, a third part gives
+what comes out for arguments of any kind, if NumPy takes them.
+"""
+
+import io
+
+import matplotlib
+import numpy as np
+
+import functrans as ft
+import functrans.plot as plot
+import functrans.random as random
+from functrans.scipy import integrate, linalg, optimize, special, stats
+
+matplotlib.use("Agg")
+X = np.array([0.5, 1.5, 2.5])
+T = np.array([1.0, -1.0, 2.0])
+SPD = np.array([[4.0, 1.0], [1.0, 3.0]])
+KEY = random.key(0)
+
+
+def loss(x):
+    return np.sum(x * x)
+
+
+def square(x):
+    return x * x
+
+
+def double(x):
+    return 2 * x
+
+
+def _limited(test, steps=30):
+    """A test of a loop that a wrong one cannot keep running."""
+    left = iter(range(steps))
+    return lambda state: test(state) if next(left, None) is not None else False
+
+
+def _while(test, body, init):
+    return ft.while_loop(_limited(test) if callable(test) else test, body, init)
+
+
+def _custom_vjp(f, forward, backward, x):
+    function = ft.custom_vjp(f)
+    function.defvjp(forward, backward)
+    return ft.grad(function)(x)
+
+
+def _custom_jvp(f, rule, x):
+    function = ft.custom_jvp(f)
+    function.defjvp(rule)
+    return ft.grad(function)(x)
+
+
+def _primitive(name, impl, jvp, x):
+    return ft.grad(lambda x: np.sum(ft.define_primitive(name, impl, jvp)(x)))(x)
+
+
+def _lanes(collective):
+    return lambda x, name: ft.vmap(lambda _: collective(x, name), axis_name="i")(T)
+
+
+def _anomaly(nan, inf, x):
+    with ft.detect_anomaly(nan, inf):
+        return ft.grad(loss)(x)
+
+
+def _stored(data):
+    return ft.load_graph(io.BytesIO(data) if isinstance(data, bytes) else data)
+
+
+def _saved():
+    file = io.BytesIO()
+    ft.make_graph(loss)(X).save(file)
+    return file.getvalue()
+
+
+def _figure(draw):
+    """A plot without an end: its figure is closed again."""
+
+    def call(*args):
+        try:
+            return draw(*args) and None
+        finally:
+            matplotlib.pyplot.close("all")
+
+    return call
+
+
+def _array(x):
+    """An array or a number; there is no oracle for other values."""
+    if not isinstance(x, (np.ndarray, np.generic, float, int)):
+        raise TypeError
+    return np.asarray(x)
+
+
+def _prefixes(x, reverse, axis):
+    """The sums of np.add, which is `or` for truths."""
+    if not reverse:
+        return np.add.accumulate(x, axis, x.dtype)
+    return np.flip(np.add.accumulate(np.flip(x, axis), axis, x.dtype), axis)
+
+
+def _looped(f, x):
+    return np.stack([_array(f(row)) for row in _array(x)])
+
+
+def _solver(operator, b):
+    return np.linalg.solve(ft.jacfwd(operator)(b), b)
+
+
+CALLS = {
+    "ArraySpec": (ft.ArraySpec, ((3,), float, False)),
+    "Graph": (lambda *parts: ft.Graph(*parts).check(), ([], {}, [], [])),
+    "all_gather": (_lanes(ft.all_gather), (X, "i")),
+    "associative_scan": (
+        ft.associative_scan,
+        (np.add, X, False, 0),
+        lambda f, x, reverse, axis: _prefixes(_array(x), reverse, axis),
+    ),
+    "axis_index": (lambda name: _lanes(lambda x, n: ft.axis_index(n))(X, name), ("i",)),
+    "bicgstab": (ft.bicgstab, (SPD, np.ones(2), None)),
+    "cg": (ft.cg, (SPD, np.ones(2), None)),
+    "check_derivatives": (ft.check_derivatives, (loss, (X,), 1, ("fwd", "rev"))),
+    "checkpoint": (lambda f, x: ft.grad(ft.checkpoint(f))(x), (loss, X)),
+    "checkpoint_name": (ft.checkpoint_name, (X, "name"), lambda x, name: x),
+    "checkpoint_policies": (
+        lambda names, x: ft.grad(ft.checkpoint(loss, ft.checkpoint_policies.save_names(names)))(x),
+        ("name", X),
+    ),
+    "cond": (ft.cond, (True, square, double, X)),
+    "custom_jvp": (_custom_jvp, (loss, lambda p, t: (loss(p[0]), np.sum(2 * p[0] * t[0])), X)),
+    "custom_root": (ft.custom_root, (lambda x: x * x - 2, 1.0, lambda f, x: np.sqrt(2.0))),
+    "custom_vjp": (_custom_vjp, (loss, lambda x: (loss(x), x), lambda x, g: (2 * x * g,), X)),
+    "define_primitive": (_primitive, ("new", np.exp, lambda out, x, t: out * t[0], X)),
+    "detect_anomaly": (_anomaly, (True, True, X)),
+    "eval_shape": (ft.eval_shape, (loss, X)),
+    "fixed_point": (ft.fixed_point, (np.cos, 1.0, 1e-8, 100)),
+    "fori_loop": (ft.fori_loop, (0, 3, lambda i, c: c * 2, X)),
+    "gmres": (ft.gmres, (SPD, np.ones(2), None)),
+    "grad": (lambda f, n, x: ft.grad(f, n)(x), (loss, 0, X)),
+    "hessian": (lambda f, n, x: ft.hessian(f, n)(x), (loss, 0, X)),
+    "hvp": (ft.hvp, (loss, (X,), (T,))),
+    "jacfwd": (lambda f, n, x, c: ft.jacfwd(f, n, chunk_size=c)(x), (square, 0, X, None)),
+    "jacobian": (lambda f, n, mode, x: ft.jacobian(f, n, mode)(x), (square, 0, "auto", X)),
+    "jacrev": (lambda f, n, x, c: ft.jacrev(f, n, chunk_size=c)(x), (square, 0, X, None)),
+    "jit": (
+        lambda f, numbers, names, backend, x: ft.jit(f, numbers, names, backend)(x),
+        (square, (), (), "numpy", X),
+        lambda f, numbers, names, backend, x: f(x),
+    ),
+    "jvp": (
+        lambda f, x, t: ft.jvp(f, (x,), (t,))[0],
+        (square, X, T),
+        lambda f, x, t: f(x),
+    ),
+    "linear_solve": (ft.linear_solve, (double, X, lambda operator, b: b / 2)),
+    "linear_transpose": (lambda f, x, y: ft.linear_transpose(f, x)(y), (double, X, T)),
+    "linearize": (lambda f, x, t: ft.linearize(f, x)[1](t), (square, X, T)),
+    "load_graph": (_stored, (_saved(),)),
+    "make_graph": (
+        lambda f, x: ft.make_graph(f)(x)(x),
+        (square, X),
+        lambda f, x: f(x),
+    ),
+    "map": (ft.map, (square, X, None), lambda f, x, size: _looped(f, x)),
+    "odeint": (ft.odeint, (lambda y, t: -y, X, np.linspace(0.0, 1.0, 3))),
+    "pmax": (_lanes(ft.pmax), (X, "i")),
+    "pmean": (_lanes(ft.pmean), (X, "i")),
+    "pmin": (_lanes(ft.pmin), (X, "i")),
+    "profile": (lambda f, x: ft.profile(f)(x), (loss, X)),
+    "psum": (_lanes(ft.psum), (X, "i"), lambda x, name: np.stack([3 * _array(x)] * 3)),
+    "pure_callback": (ft.pure_callback, (square, ft.ArraySpec((3,), float), X)),
+    "ravel_pytree": (lambda x: ft.ravel_pytree(x)[0], (X,)),
+    "remat": (lambda f, x: ft.grad(ft.remat(f))(x), (loss, X)),
+    "scan": (ft.scan, (lambda c, x: (c + 1.0, x * x), 0.0, X, None, False, 1)),
+    "source": (lambda f, x: str(ft.source(f)(x)), (square, X)),
+    "spectral_function": (ft.spectral_function, (np.exp, SPD, "L")),
+    "stop_gradient": (ft.stop_gradient, (X,), lambda x: x),
+    "switch": (ft.switch, (1, [square, double], X)),
+    "tap": (lambda x, f: ft.tap(x, f), (X, lambda x: None), lambda x, f: x),
+    "trace_steps": (lambda f, x: ft.trace_steps(f, x).html and None, (loss, X)),
+    "value_and_grad": (
+        lambda f, n, x: ft.value_and_grad(f, n)(x)[0],
+        (loss, 0, X),
+        lambda f, n, x: f(x),
+    ),
+    "vjp": (lambda f, x, g: ft.vjp(f, x)[1](g), (square, X, T)),
+    "vmap": (
+        lambda f, i, o, name, size, chunk, x: ft.vmap(f, i, o, name, size, chunk)(x),
+        (square, 0, 0, None, None, None, X),
+        lambda f, i, o, name, size, chunk, x: _looped(f, np.moveaxis(x, i or 0, 0)),
+    ),
+    "while_loop": (_while, (lambda x: np.all(x < 9), double, X)),
+    # The public modules.
+    "Graph.draw": (
+        lambda collapse, values: ft.make_graph(loss)(X).draw(collapse, values).svg and None,
+        ("auto", (X,)),
+    ),
+    "Graph.run": (lambda leaves: ft.make_graph(loss)(X).run(leaves), ([X],)),
+    "Graph.__call__": (lambda x: ft.make_graph(loss)(X)(x), (X,)),
+    "profile.table": (lambda sort_by: ft.profile(loss)(X).table(sort_by), ("time",)),
+    "tree.all": (ft.tree.all, ({"a": True},)),
+    "tree.flatten": (ft.tree.flatten, ({"a": X}, None)),
+    "tree.leaves": (ft.tree.leaves, ({"a": X}, None)),
+    "tree.map": (ft.tree.map, (square, {"a": X}, {"a": X})[:2]),
+    "tree.paths": (ft.tree.paths, ({"a": X}, None)),
+    "tree.ravel_pytree": (ft.tree.ravel_pytree, ({"a": X},)),
+    "tree.reduce": (ft.tree.reduce, (np.add, [X, X])),
+    "tree.register_dataclass": (lambda cls: ft.tree.register_dataclass(cls) and None, (int,)),
+    "tree.structure": (ft.tree.structure, ({"a": X}, None)),
+    "tree.unflatten": (ft.tree.unflatten, (ft.tree.structure([X]), [X])),
+    "plot.growth": (_figure(plot.growth), ([1, 2, 4], {"a": [1.0, 2.0, 4.0]}, None)),
+    "plot.matrix": (_figure(plot.matrix), (SPD, None)),
+    "plot.memory_curve": (_figure(plot.memory_curve), ([1, 2, 4], {"a": [1.0, 2.0, 4.0]}, None)),
+    "plot.sparsity": (_figure(plot.sparsity), (SPD, None)),
+    "plot.speed": (_figure(plot.speed), ({"a": 1.0, "b": 2.0}, None, "a")),
+    "testing.check_derivatives": (ft.testing.check_derivatives, (loss, (X,), 1)),
+    "random.bernoulli": (random.bernoulli, (KEY, 0.5, (3,))),
+    "random.beta": (random.beta, (KEY, 1.0, 2.0, (3,))),
+    "random.bits": (random.bits, (KEY, (3,))),
+    "random.categorical": (random.categorical, (KEY, X, -1)),
+    "random.cauchy": (random.cauchy, (KEY, (3,), float)),
+    "random.chisquare": (random.chisquare, (KEY, 2.0, (3,))),
+    "random.choice": (random.choice, (KEY, X, (2,))),
+    "random.dirichlet": (random.dirichlet, (KEY, X)),
+    "random.exponential": (random.exponential, (KEY, (3,), float)),
+    "random.fold_in": (random.fold_in, (KEY, 1)),
+    "random.gamma": (random.gamma, (KEY, 2.0, (3,))),
+    "random.geometric": (random.geometric, (KEY, 0.5, (3,))),
+    "random.gumbel": (random.gumbel, (KEY, (3,), float)),
+    "random.key": (random.key, (0,)),
+    "random.laplace": (random.laplace, (KEY, (3,), float)),
+    "random.loggamma": (random.loggamma, (KEY, 2.0, (3,))),
+    "random.logistic": (random.logistic, (KEY, (3,), float)),
+    "random.lognormal": (random.lognormal, (KEY, 1.0, (3,))),
+    "random.multivariate_normal": (random.multivariate_normal, (KEY, np.zeros(2), SPD)),
+    "random.normal": (random.normal, (KEY, (3,), float)),
+    "random.pareto": (random.pareto, (KEY, 2.0, (3,))),
+    "random.permutation": (random.permutation, (KEY, X, 0)),
+    "random.poisson": (random.poisson, (KEY, 2.0, (3,))),
+    "random.rademacher": (random.rademacher, (KEY, (3,))),
+    "random.randint": (random.randint, (KEY, (3,), 0, 5)),
+    "random.rayleigh": (random.rayleigh, (KEY, 1.0, (3,))),
+    "random.split": (random.split, (KEY, 2)),
+    "random.student_t": (random.student_t, (KEY, 2.0, (3,))),
+    "random.t": (random.t, (KEY, 2.0, (3,))),
+    "random.truncated_normal": (random.truncated_normal, (KEY, -1.0, 1.0, (3,))),
+    "random.uniform": (random.uniform, (KEY, (3,), float, 0.0, 1.0)),
+    "random.weibull_min": (random.weibull_min, (KEY, 1.0, 2.0, (3,))),
+    "scipy.integrate.odeint": (integrate.odeint, (lambda y, t: -y, X, np.linspace(0.0, 1.0, 3))),
+    "scipy.linalg.block_diag": (linalg.block_diag, (SPD, SPD)),
+    "scipy.linalg.cho_factor": (linalg.cho_factor, (SPD,)),
+    "scipy.linalg.cho_solve": (linalg.cho_solve, (linalg.cho_factor(SPD), np.ones(2))),
+    "scipy.linalg.cholesky": (linalg.cholesky, (SPD, True)),
+    "scipy.linalg.expm": (linalg.expm, (SPD,)),
+    "scipy.linalg.lu": (linalg.lu, (SPD,)),
+    "scipy.linalg.lu_factor": (linalg.lu_factor, (SPD,)),
+    "scipy.linalg.lu_solve": (linalg.lu_solve, (linalg.lu_factor(SPD), np.ones(2))),
+    "scipy.linalg.polar": (linalg.polar, (SPD, "right")),
+    "scipy.linalg.solve_sylvester": (linalg.solve_sylvester, (SPD, SPD, SPD)),
+    "scipy.linalg.solve_triangular": (linalg.solve_triangular, (SPD, np.ones(2), 0, True)),
+    "scipy.linalg.sqrtm": (linalg.sqrtm, (SPD,)),
+    "scipy.linalg.toeplitz": (linalg.toeplitz, (X, X)),
+    "scipy.optimize.least_squares": (optimize.least_squares, (double, X)),
+    "scipy.optimize.minimize": (optimize.minimize, (loss, X)),
+    "scipy.special.log_softmax": (special.log_softmax, (X, 0)),
+    "scipy.special.logsumexp": (special.logsumexp, (X, 0, None)),
+    "scipy.special.multigammaln": (special.multigammaln, (X + 2, 2)),
+    "scipy.special.polygamma": (special.polygamma, (1, X)),
+    "scipy.special.softmax": (special.softmax, (X, 0)),
+    "scipy.special.spherical_in": (special.spherical_in, (1, X)),
+    "scipy.special.spherical_jn": (special.spherical_jn, (1, X)),
+    "scipy.special.spherical_kn": (special.spherical_kn, (1, X)),
+    "scipy.special.spherical_yn": (special.spherical_yn, (1, X)),
+    "scipy.stats.beta": (stats.beta.logpdf, (X / 4, 1.0, 2.0)),
+    "scipy.stats.dirichlet": (stats.dirichlet.logpdf, (np.array([0.4, 0.6]), np.ones(2))),
+    "scipy.stats.gamma": (stats.gamma.logpdf, (X, 2.0)),
+    "scipy.stats.laplace": (stats.laplace.logpdf, (X, 0.0, 1.0)),
+    "scipy.stats.logistic": (stats.logistic.logpdf, (X, 0.0, 1.0)),
+    "scipy.stats.multivariate_normal": (
+        stats.multivariate_normal.logpdf,
+        (np.ones(2), np.zeros(2), SPD),
+    ),
+    "scipy.stats.norm": (stats.norm.logpdf, (X, 0.0, 1.0)),
+    "scipy.stats.poisson": (stats.poisson.logpmf, (np.arange(3), 2.0)),
+    "scipy.stats.t": (stats.t.logpdf, (X, 3.0)),
+}
+# Public names that are not functions, or that take only classes.
+NO_FUNCTIONS = {
+    "errors",
+    "numpy",
+    "plot",
+    "testing",
+    "tree",
+    "tree.TreeDef",
+    "tree.register",
+}
+# Methods of what public functions return.
+METHODS = {"Graph.draw", "Graph.run", "Graph.__call__", "profile.table"}
