@@ -1,5 +1,6 @@
 """Settings shared by the whole test suite: how hypothesis draws, what is collected, where tests may write."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -27,6 +28,12 @@ def pytest_ignore_collect(collection_path, config):
         if f"not {marker}" in config.option.markexpr and collection_path.name.endswith(ending):
             return True
     return None
+
+
+def pytest_collection_finish():
+    """The tests themselves are no garbage: collections need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -28,6 +28,7 @@ def _run(*options, **settings):
     )
 
 
+@pytest.mark.slow
 def test_hostile_files_are_refused_in_little_time_and_memory():
     made = _run()
     assert made.returncode == 0, made.stderr

@@ -21,6 +21,7 @@ from functrans.errors import InputTypeError, OptionError, RetraceWarning, Stagin
 from tests.support import programs
 from tests.support.cases import CASES, DIFFERENTIABLE
 from tests.support.cases_numpy import NUMPY_CASES
+from tests.support.marks import of_constants, one_in
 from tests.support.oracles import assert_trees_close
 from tests.support.program_writer import example_values
 from tests.support.program_writer import programs as random_programs
@@ -58,7 +59,7 @@ def test_a_compiled_function_gives_the_same_values(case, data):
         assert_trees_close(compiled(*args), expected, rtol=1e-12, atol=1e-14, dtypes=True)
 
 
-@pytest.mark.parametrize("case", STAGED_DERIVATIVES, ids=attrgetter("name"))
+@pytest.mark.parametrize("case", one_in(3, STAGED_DERIVATIVES), ids=attrgetter("name"))
 @few
 @given(data=st.data())
 def test_compiled_derivatives_and_derivatives_of_compiled_functions(case, data):
@@ -532,6 +533,7 @@ def test_the_name_and_docstring_are_kept():
     assert jit(np.sin).__doc__.endswith(inspect.cleandoc(np.sin.__doc__))
 
 
+@of_constants
 @settings(max_examples=60)
 @given(program=random_programs())
 def test_random_programs_with_assignments_and_views(program):

@@ -109,6 +109,7 @@ def test_an_error_is_known_by_its_public_name_and_goes_between_processes(name):
     assert type(again) is kind and str(again) == "what happened"
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # what an anomaly is
 @pytest.mark.parametrize(("module", "name"), NAMES)
 def test_the_examples_of_a_public_class_run(module, name):
     member = getattr(MODULES[module], name)

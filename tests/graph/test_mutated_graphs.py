@@ -15,16 +15,19 @@ from functrans.ops.indexing import ARRAY, scatter, scatter_sum, update
 from tests.support import ROOT
 
 FULL = os.environ.get("FUNCTRANS_LOAD") == "full"
-PARTS = 1 if FULL else 12  # of all equations, one is done
+# (NUMBER, OF): one part of all equations.
+LONG = [(0, 1)] if FULL else [(0, 12), (5, 12)]
 
 
-@pytest.mark.parametrize("part", [0] if FULL else [0, 5])
-def test_what_the_check_lets_pass_is_right_and_crashes_nothing(part):
+@pytest.mark.parametrize(
+    ("part", "parts"), [(3, 48), *(pytest.param(*each, marks=pytest.mark.slow) for each in LONG)]
+)
+def test_what_the_check_lets_pass_is_right_and_crashes_nothing(part, parts):
     """In a separate process: machine code of an inconsistent graph would crash it."""
     pytest.importorskip("llvmlite")
     pytest.importorskip("scipy")
     done = subprocess.run(
-        [sys.executable, "-m", "tools.mutated_graphs", str(part), str(PARTS)],
+        [sys.executable, "-m", "tools.mutated_graphs", str(part), str(parts)],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import functrans as ft
 from tests.support.cases import ANY_SHAPE, CASES, DIFFERENTIABLE, LANES, PAIR, THREE
+from tests.support.marks import of_constants, one_in
 from tests.support.oracles import (
     assert_trees_close,
     inner_product,
@@ -25,11 +26,13 @@ from tests.support.oracles import (
     numerical_jvp,
 )
 
+pytestmark = of_constants  # of some cases: counts, and the like
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def for_each(cases):
-    return pytest.mark.parametrize("case", cases, ids=attrgetter("name"))
+def for_each(cases, every=1):
+    """A test of each case; only one in `every` by default, and the others with `-m slow`."""
+    return pytest.mark.parametrize("case", one_in(every, cases), ids=attrgetter("name"))
 
 
 def draw(case, data, **options):
@@ -209,7 +212,7 @@ def test_complex_arguments_follow_the_derivative_over_the_reals(case, data):
     check_over_the_reals(*case.of_reals(args), rng)
 
 
-@for_each(DIFFERENTIABLE)
+@for_each(DIFFERENTIABLE, every=4)
 @given(data=st.data())
 def test_second_derivatives_agree_in_all_four_orders(case, data):
     args, rng = draw(case, data)
@@ -292,7 +295,7 @@ def real_lanes(case, data):
     return loss_of(function, rng, reals), in_axes, batched, rng
 
 
-@for_each(BATCHABLE_DIFFERENTIABLE)
+@for_each(BATCHABLE_DIFFERENTIABLE, every=3)
 @given(data=st.data())
 def test_vmap_of_grad_gives_the_gradient_of_every_lane(case, data):
     loss, in_axes, batched, _ = real_lanes(case, data)
@@ -305,7 +308,7 @@ def test_vmap_of_grad_gives_the_gradient_of_every_lane(case, data):
     )
 
 
-@for_each(BATCHABLE_DIFFERENTIABLE)
+@for_each(BATCHABLE_DIFFERENTIABLE, every=4)
 @given(data=st.data())
 def test_grad_of_vmap_gathers_the_gradients_of_the_lanes(case, data):
     loss, in_axes, batched, _ = real_lanes(case, data)
@@ -318,7 +321,7 @@ def test_grad_of_vmap_gathers_the_gradients_of_the_lanes(case, data):
     assert_trees_close(total(*batched), expected, rtol=1e-9, atol=1e-11)
 
 
-@for_each(BATCHABLE_DIFFERENTIABLE)
+@for_each(BATCHABLE_DIFFERENTIABLE, every=4)
 @given(data=st.data())
 def test_vmap_and_jvp_commute(case, data):
     loss, in_axes, batched, rng = real_lanes(case, data)
@@ -347,7 +350,7 @@ def test_a_graph_computes_the_function_it_was_made_from(case, data):
     assert foreseen == [(np.shape(leaf), np.asarray(leaf).dtype) for leaf in leaves(expected)]
 
 
-@for_each(BATCHABLE_DIFFERENTIABLE)
+@for_each(BATCHABLE_DIFFERENTIABLE, every=8)
 @given(data=st.data())
 def test_graphs_are_transformed_like_the_function_they_were_made_from(case, data):
     shapes, rng = draw_lanes(case, data)

@@ -157,6 +157,7 @@ def test_trees_and_functions_that_close_over_traced_values(method):
     check_lanes(lambda k: tuple(solution(k)), (np.float64(0.7),))
 
 
+@pytest.mark.filterwarnings("ignore::functrans.errors.ConvergenceWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_lanes_make_as_many_iterations_as_they_need(method):
     spectra = np.array([[1.0, 1.0, 1.0, 1.0], [1.0, 2.0, 3.0, 4.0], [1e-2, 1.0, 5.0, 30.0]])

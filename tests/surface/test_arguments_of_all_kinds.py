@@ -20,6 +20,7 @@ from tests.support.coverage_runner import (
     leaves,
     sample,
 )
+from tests.support.marks import one_in
 from tools.numpy_coverage import sections
 
 SOURCES = sorted(
@@ -131,7 +132,7 @@ def test_lists_beside_a_traced_array(part):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_in(3, KINDS))
 def test_arrays_of_every_kind(kind):
     tolerance = {"rtol": 1e-4, "atol": 1e-5} if kind == "single precision" else {}
 

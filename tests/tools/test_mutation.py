@@ -13,6 +13,7 @@ FUNCTIONS = "arctan2 or cumprod or concatenate"
 def test_the_laws_notice_broken_rules():
     command = [sys.executable, "-m", "tools.mutation", "--files", "tests/laws/test_laws.py"]
     command += ["-k", f"({LAWS}) and ({FUNCTIONS})", "--sample", "40", "--seed", "1"]
+    command += ["--examples", "10"]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     found = re.search(r"(\d+) mutations are detected, (\d+) survive", ran.stdout)
     assert found is not None, ran.stdout + ran.stderr

@@ -38,6 +38,7 @@ def test_there_are_many_names():
     assert len(OBJECTS) > 700
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly Detection:UserWarning")
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_the_example(name):
     text = inspect.getdoc(OBJECTS[name]) or ""

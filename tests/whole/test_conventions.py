@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import functrans as ft
+from tests.support.marks import of_constants
 from tests.support.oracles import assert_trees_close, leaves, numerical_gradient, numerical_jvp
 
 
@@ -167,6 +168,7 @@ def test_piecewise_constant_functions_are_constants(f):
     np.testing.assert_allclose(ft.grad(lambda x: np.sum(f(x) + x))(x), np.ones(3))
 
 
+@of_constants
 def test_derivative_of_something_unrelated_to_the_argument_is_zero():
     np.testing.assert_array_equal(ft.grad(lambda x: 3.0)(2.0), 0.0)
     np.testing.assert_array_equal(ft.grad(lambda x, y: y**2)(np.ones(3), 2.0), np.zeros(3))
@@ -372,6 +374,7 @@ EMPTY = {
 }
 
 
+@of_constants
 @pytest.mark.parametrize(("f", "shape"), EMPTY.values(), ids=EMPTY)
 def test_empty_arrays_have_empty_gradients(f, shape):
     x = np.ones(shape)
@@ -555,6 +558,7 @@ def test_a_million_operations_are_differentiated_in_reverse():
     np.testing.assert_allclose(ft.grad(long_chain)(2.0), FACTOR**LONG, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_million_operations_are_freed_with_their_pullback():
     out, pullback = ft.vjp(long_chain, 2.0)
     np.testing.assert_allclose(pullback(1.0)[0], FACTOR**LONG, rtol=1e-6)

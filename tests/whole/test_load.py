@@ -26,6 +26,7 @@ import pytest
 
 import functrans as ft
 import functrans.torch as torch
+from tests.support.marks import one_in
 
 FULL = os.environ.get("FUNCTRANS_LOAD") == "full"
 FORKS = "fork" in multiprocessing.get_all_start_methods()
@@ -244,7 +245,7 @@ def _held_after(call, calls):
     return tracemalloc.get_traced_memory()[0], len(linecache.cache)
 
 
-@pytest.mark.parametrize("name", _MADE_ANEW)
+@pytest.mark.parametrize("name", one_in(5, _MADE_ANEW))
 def test_what_is_made_anew_goes_away(name, monkeypatch):
     monkeypatch.setattr("functrans.core.tree._MOST_MET", 8)
     x = np.linspace(0.1, 1, 8)
@@ -264,6 +265,7 @@ def test_what_is_made_anew_goes_away(name, monkeypatch):
     assert min(grown) < 30 * calls + 12_000, f"{grown} bytes in {calls} calls"
 
 
+@pytest.mark.slow
 def test_memory_of_native_code_is_given_back():
     script = """
         import gc, sys
@@ -326,7 +328,7 @@ def test_no_call_leaves_its_keywords_behind():
     assert not found, found
 
 
-@pytest.mark.parametrize("name", _flat_calls())
+@pytest.mark.parametrize("name", one_in(4, _flat_calls()))
 def test_memory_is_flat_over_many_calls(name):
     call = _flat_calls()[name]
     calls = _full(100_000, 1_000)

@@ -11,6 +11,7 @@ import functrans as ft
 import functrans.numpy as fnp
 from functrans import errors
 from functrans.errors import FunctransError
+from tests.support.marks import of_constants
 
 
 def test_a_transform_in_another_thread_may_close_over_a_tracer():
@@ -156,6 +157,7 @@ def test_padding_with_traced_values():
         np.testing.assert_allclose(ft.jacrev(padded)(3.0), numerical, atol=1e-8)
 
 
+@of_constants
 def test_a_conversion_to_integers_has_no_derivative():
     assert ft.grad(lambda x: x.astype(int).astype(float) * 2.5)(np.float64(1.7)) == 0.0
     picked = ft.grad(lambda x: np.sum(x[x.astype(int)]))(np.array([1.0, 0.0, 1.0]))
@@ -780,6 +782,7 @@ def test_python_ints_are_indices_in_graphs(read):
     np.testing.assert_allclose(mapped, [expected, ft.grad(loss)(x, 0)])
 
 
+@of_constants
 @pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
 @pytest.mark.parametrize(
     ("shape", "indices", "axis"),

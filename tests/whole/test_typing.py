@@ -50,7 +50,9 @@ def pyright_lines(file: Path, folder: Path) -> dict[int, str]:
     return {each["range"]["start"]["line"] + 1: each["message"] for each in reports}
 
 
-CHECKERS = pytest.mark.parametrize("lines", [mypy_lines, pyright_lines])
+CHECKERS = pytest.mark.parametrize(
+    "lines", [pytest.param(mypy_lines, marks=pytest.mark.slow), pyright_lines]
+)
 
 
 @pytest.fixture(scope="module")

@@ -198,6 +198,7 @@ def _memory_is_short(gigabytes):
     return available < gigabytes * 2**30
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(_memory_is_short(9), reason="there are not 9 GB of free memory")
 def test_arrays_over_two_gigabytes():
     n = 2**29 + 16

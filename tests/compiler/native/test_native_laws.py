@@ -18,6 +18,7 @@ from functrans.errors import StagingError
 from tests.support.array_programs import ArrayProgram
 from tests.support.cases import CASES
 from tests.support.cases_numpy import NUMPY_CASES
+from tests.support.marks import of_constants, one_in
 from tests.support.oracles import assert_trees_close, map_leaves
 from tests.support.program_writer import example_values
 from tests.support.program_writer import programs as random_programs
@@ -64,8 +65,9 @@ def inexact_part(function):
     return inexact
 
 
-def for_each(cases):
-    return pytest.mark.parametrize("case", cases, ids=attrgetter("name"))
+def for_each(cases, every=1):
+    """A test of each case; only one in `every` by default, and the others with `-m slow`."""
+    return pytest.mark.parametrize("case", one_in(every, cases), ids=attrgetter("name"))
 
 
 once = settings(max_examples=1)
@@ -74,7 +76,7 @@ once = settings(max_examples=1)
 # Cases.
 
 
-@for_each(STAGED)
+@for_each(STAGED, every=3)
 @once
 @given(data=st.data())
 def test_values_and_lanes(case, data):
@@ -96,7 +98,7 @@ def _arrays(tree):
     return map_leaves(lambda x: x if isinstance(x, np.generic) else np.asarray(x), tree)
 
 
-@for_each(DIFFERENTIABLE)
+@for_each(DIFFERENTIABLE, every=6)
 @once
 @given(data=st.data())
 def test_derivatives(case, data):
@@ -302,6 +304,7 @@ def test_conversions(source):
 # Programs.
 
 
+@of_constants
 @settings(max_examples=25)
 @given(program=random_programs())
 def test_programs_with_assignments_and_views(program):

@@ -72,6 +72,7 @@ def test_sums_of_all_entries(size, entries, dtype):
     assert abs(float(mean) - average) <= max(1.5 * unit, 2 * abs(float(np.mean(x)) - average))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sums_of_ten_million_entries(dtype):
     x = random_entries(np.random.default_rng(0), (10_000_000,)).astype(dtype)

@@ -1,7 +1,7 @@
 """Probe: a script that checks one law of the library, and raises an exception if it is broken.
 
-A kind of probe is a function from a `Chooser` to a `Probe`. The script needs only NumPy, functrans and `laws.py`, so a
-failing probe is its own report.
+A kind of probe is a function from a `Chooser` to a `Probe`. The script needs only NumPy,
+functrans and `laws.py`, so a failing probe is its own report.
 """
 
 from __future__ import annotations
