@@ -391,6 +391,7 @@ def test_a_process_that_does_not_end_is_ended_and_its_lines_are_kept():
     assert error == "not done after 3 s; what is missing was not measured"
 
 
+@pytest.mark.slow
 def test_one_command_writes_everything(tmp_path):
     command = [sys.executable, "-m", "benchmarks", "--quick", "--peers", "none", "--only", "lse"]
     done = subprocess.run(

@@ -286,7 +286,7 @@ PAIRS = list(itertools.product(CALLS, FUNCTIONS))
 
 @pytest.mark.parametrize(
     ("number", "call", "f"),
-    one_in(3, [(k, *pair) for k, pair in enumerate(PAIRS)]),
+    one_in(6, [(k, *pair) for k, pair in enumerate(PAIRS)]),
     ids=lambda x: str(x),
 )
 @of_constants

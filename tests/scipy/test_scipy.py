@@ -243,7 +243,7 @@ ONE_TRIANGLE = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(5, ONE_TRIANGLE))
+@pytest.mark.parametrize("name", one_in(6, ONE_TRIANGLE))
 def test_one_triangle_is_read_and_has_the_derivative(name):
     f, lower = ONE_TRIANGLE[name], "lower" in name
     read = np.tri(3, dtype=bool) if lower else np.tri(3, dtype=bool).T

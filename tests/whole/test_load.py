@@ -245,7 +245,7 @@ def _held_after(call, calls):
     return tracemalloc.get_traced_memory()[0], len(linecache.cache)
 
 
-@pytest.mark.parametrize("name", one_in(5, _MADE_ANEW))
+@pytest.mark.parametrize("name", one_in(8, _MADE_ANEW))
 def test_what_is_made_anew_goes_away(name, monkeypatch):
     monkeypatch.setattr("functrans.core.tree._MOST_MET", 8)
     x = np.linspace(0.1, 1, 8)

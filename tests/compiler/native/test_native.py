@@ -597,6 +597,7 @@ def test_compiled_code_is_freed_with_its_function():
     gc.collect()
 
 
+@pytest.mark.slow
 def test_code_stays_while_it_runs_and_others_are_freed():
     other = native(lambda x: np.cos(x) + 1.0)
     x = np.linspace(0, 1, 7)

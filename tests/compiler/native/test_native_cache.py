@@ -460,6 +460,7 @@ def test_processes_that_are_killed_while_they_write(folder, made, monkeypatch):
     assert not left.exists() and fresh.exists()
 
 
+@pytest.mark.slow
 def test_nothing_in_the_folder_crashes_or_misleads():
     """Exchanged, cut, flipped, linked, foreign, huge and vanished files, and folders alike."""
     attacks = 10_000 if FULL else 320

@@ -98,7 +98,7 @@ def _arrays(tree):
     return map_leaves(lambda x: x if isinstance(x, np.generic) else np.asarray(x), tree)
 
 
-@for_each(DIFFERENTIABLE, every=6)
+@for_each(DIFFERENTIABLE, every=10)
 @once
 @given(data=st.data())
 def test_derivatives(case, data):
@@ -120,7 +120,7 @@ def test_derivatives(case, data):
     assert_trees_close(ft.jvp(native(function), reals, tangents), expected, **CLOSE)
 
 
-@for_each(DIFFERENTIABLE[::3])
+@for_each(DIFFERENTIABLE[::3], every=3)
 @once
 @given(data=st.data())
 def test_single_precision(case, data):
