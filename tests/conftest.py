@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+# Tests run on all cores already: more threads for products of matrices would only wait for each other.
+# NumPy reads this when it is first imported, which no module above does.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 settings.register_profile(
     "functrans",
     deadline=None,

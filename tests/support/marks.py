@@ -19,5 +19,5 @@ def thin(step):
     return pytest.mark.parametrize("step", [step, pytest.param(1, marks=pytest.mark.slow)])
 
 
-# Derivatives of constants are zeros, with a warning.
+# Derivatives of constants, and of what float() cuts off, are zeros, with a warning.
 of_constants = pytest.mark.filterwarnings("ignore::functrans.errors.DerivativeWarning")

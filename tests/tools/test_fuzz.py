@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import functrans as ft
 from functrans.ops.elementwise import sin
-from tests.support.marks import one_in
+from tests.support.marks import of_constants, one_in
 from tests.support.oracles import assert_trees_close
 from tests.support.packages import require_package
 from tools.fuzz import running
@@ -27,6 +27,7 @@ from tools.fuzz.scripts import script
 from tools.fuzz.shrinking import shrunk
 
 ALONE = RATES | {"jax": 0.0, "torch": 0.0}
+pytestmark = of_constants  # some random programs are
 PROGRAMS = 20
 
 
