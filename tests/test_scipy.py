@@ -8,12 +8,11 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 import scipy.special
-import scipy.stats
 from oracles import assert_trees_close, central_difference_jvp, leaves, loop_vmap
 from scipy_cases import check_derivatives, check_lanes, check_staging
 
 import functrans as ft
-from functrans.scipy import linalg, optimize, special, stats
+from functrans.scipy import linalg, optimize, special
 
 RNG = np.random.default_rng(0)
 
@@ -286,89 +285,6 @@ def test_logsumexp_at_infinity_and_with_zero_weights():
         assert special.logsumexp(np.array([1e5, 1.0]), b=np.array([0.0, 2.0])) == 1 + np.log(2)
 
 
-# Distributions.
-
-X = np.array([-0.7, 0.3, 1.9])
-POSITIVE = np.array([0.4, 1.3, 2.6])
-UNIT = np.array([0.15, 0.4, 0.8])
-PLACE = (np.array([0.1, -0.2, 0.3]), np.array([0.7, 1.2, 1.6]))
-DISTRIBUTIONS = [
-    *[("norm", name, (X, *PLACE)) for name in ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf")],
-    ("norm", "ppf", (UNIT, *PLACE)),
-    *[("t", name, (X, POSITIVE, *PLACE)) for name in ("logpdf", "pdf", "cdf")],
-    ("t", "ppf", (UNIT, POSITIVE + 1, *PLACE)),
-    *[("gamma", name, (POSITIVE + 1, POSITIVE, *PLACE)) for name in ("logpdf", "pdf", "cdf", "sf")],
-    *[
-        ("beta", name, (UNIT + 0.3, POSITIVE, POSITIVE[::-1], PLACE[0], PLACE[1] + 1))
-        for name in ("logpdf", "pdf", "cdf")
-    ],
-    *[("laplace", name, (X, *PLACE)) for name in ("logpdf", "pdf", "cdf", "logcdf")],
-    *[("logistic", name, (X, *PLACE)) for name in ("logpdf", "pdf", "cdf", "logcdf", "sf")],
-    ("logistic", "ppf", (UNIT, *PLACE)),
-    *[("dirichlet", name, (UNIT / UNIT.sum(), POSITIVE)) for name in ("logpdf", "pdf")],
-    ("multivariate_normal", "logpdf", (normal(4, 3), normal(3), positive(3, 3))),
-    ("multivariate_normal", "pdf", (normal(3), normal(3), positive(3, 3))),
-    ("multivariate_normal", "logpdf", (normal(2, 4, 3), normal(3), POSITIVE)),
-]
-
-
-@pytest.mark.parametrize(
-    "name,method,args", DISTRIBUTIONS, ids=[f"{a}.{b}" for a, b, _ in DISTRIBUTIONS]
-)
-def test_distributions(name, method, args):
-    function = getattr(getattr(stats, name), method)
-    if name == "dirichlet":  # SciPy checks that a point sums to one
-        np.testing.assert_allclose(function(*args), getattr(scipy.stats.dirichlet, method)(*args))
-        function = lambda x, alpha: getattr(stats.dirichlet, method)(x[:-1], alpha)
-    else:
-        reference = getattr(getattr(scipy.stats, name), method)
-        np.testing.assert_allclose(function(*args), reference(*args), rtol=1e-10)
-    symmetric = function
-    if name == "multivariate_normal" and args[2].ndim == 2:
-        symmetric = lambda x, mean, cov: function(x, mean, (cov + cov.T) / 2)
-    check_derivatives(symmetric, args)
-    check_lanes(symmetric, args)
-    check_staging(symmetric, args)
-
-
-def test_counts_have_probabilities_and_means_derivatives():
-    k, mu = np.array([0, 2, 5, -1]), np.array([0.7, 1.6, 2.2, 3.1])
-    for method in ("logpmf", "pmf", "cdf"):
-        function = getattr(stats.poisson, method)
-        expected = getattr(scipy.stats.poisson, method)(k, mu)
-        np.testing.assert_allclose(function(k, mu), expected, rtol=1e-12)
-    check_derivatives(lambda mu: stats.poisson.pmf(k, mu), (mu,))
-    check_derivatives(lambda mu: stats.poisson.cdf(k, mu), (mu,))
-    np.testing.assert_allclose(ft.grad(lambda m: np.sum(stats.poisson.logpmf(k[:3], m)))(2.0), 0.5)
-    assert stats.poisson.logpmf(1.5, 2.0) == -np.inf
-    assert stats.poisson.logpmf(7, 2.0, 5) == stats.poisson.logpmf(2, 2.0)
-
-
-def test_outside_of_the_support_the_density_and_its_derivative_are_zero():
-    for distribution, shapes in ((stats.gamma, (2.0,)), (stats.beta, (2.0, 3.0))):
-        value, slopes = ft.value_and_grad(distribution.logpdf, tuple(range(1 + len(shapes))))(
-            -0.5, *shapes
-        )
-        assert value == -np.inf
-        np.testing.assert_array_equal(slopes[0], 0)
-        np.testing.assert_array_equal(ft.grad(distribution.pdf)(-0.5, *shapes), 0)
-        np.testing.assert_array_equal(ft.grad(distribution.cdf)(-0.5, *shapes), 0)
-        assert distribution.cdf(-0.5, *shapes) == 0
-    assert stats.beta.cdf(1.5, 2.0, 3.0) == 1
-
-
-@pytest.mark.parametrize(
-    "x,mean,cov",
-    [(0.3, 0.1, 2.0), (X, None, 2.0), (X, None, np.eye(3)), (normal(2, 3), None, np.eye(3))],
-)
-def test_multivariate_normal_takes_what_scipy_takes(x, mean, cov):
-    np.testing.assert_allclose(
-        stats.multivariate_normal.logpdf(x, mean, cov),
-        scipy.stats.multivariate_normal.logpdf(x, mean, cov),
-        rtol=1e-12,
-    )
-
-
 # Optimization.
 
 
@@ -467,28 +383,8 @@ def test_modules_are_loaded_by_name():
     assert special.erf is scipy.special.erf
     with pytest.raises(AttributeError, match="no attribute 'roots_legendre'"):
         special.roots_legendre
-    with pytest.raises(AttributeError, match="no attribute 'signal'"):
-        ft.scipy.signal
-
-
-@pytest.mark.parametrize("name", ["norm", "t", "gamma", "beta", "laplace", "logistic", "poisson"])
-def test_nan_stays_nan(name):
-    ours, shapes = getattr(stats, name), {"t": (3.0,), "gamma": (2.0,), "beta": (2.0, 3.0)}
-    args = {"poisson": (2.0,)}.get(name, shapes.get(name, ()))
-    methods = ("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "ppf")
-    found = [method for method in methods if hasattr(ours, method)]
-    assert len(found) >= 3
-    for method in found:
-        function = getattr(ours, method)
-        assert np.isnan(function(np.nan, *args)), method
-        if name != "poisson":
-            assert np.isnan(ft.grad(function)(np.nan, *args)), method
-        mixed = function(np.array([np.nan, 0.5]), *args)
-        assert np.isnan(mixed[0]) and mixed[1] == function(0.5, *args)
-
-
-def test_the_ends_of_students_t():
-    assert stats.t.ppf(np.array([0.0, 1.0]), 3.0).tolist() == [-np.inf, np.inf]
+    with pytest.raises(AttributeError, match="no attribute 'odr'"):
+        ft.scipy.odr
 
 
 def test_lanes_of_lu_may_exchange_different_rows():
