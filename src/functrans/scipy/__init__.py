@@ -2,7 +2,7 @@
 
 The ufuncs of `scipy.special` do not need this package: import them from SciPy, and `grad(erf)` works. This
 package has the functions for which SciPy has no hook, with SciPy's names and arguments, in modules that are
-loaded on first use: special, linalg, stats, spatial, optimize and
+loaded on first use: special, linalg, stats, spatial, ndimage, optimize and
 integrate.
 """
 
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from functrans.scipy import integrate as integrate
     from functrans.scipy import linalg as linalg
+    from functrans.scipy import ndimage as ndimage
     from functrans.scipy import optimize as optimize
     from functrans.scipy import spatial as spatial
     from functrans.scipy import special as special
     from functrans.scipy import stats as stats
 
-__all__ = ["integrate", "linalg", "optimize", "spatial", "special", "stats"]
+__all__ = ["integrate", "linalg", "ndimage", "optimize", "spatial", "special", "stats"]
 
 
 def __dir__() -> list[str]:
