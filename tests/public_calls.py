@@ -289,18 +289,49 @@ CALLS = {
     "scipy.special.spherical_jn": (special.spherical_jn, (1, X)),
     "scipy.special.spherical_kn": (special.spherical_kn, (1, X)),
     "scipy.special.spherical_yn": (special.spherical_yn, (1, X)),
-    "scipy.stats.beta": (stats.beta.logpdf, (X / 4, 1.0, 2.0)),
+    "scipy.stats.boxcox_llf": (stats.boxcox_llf, (0.5, X)),
     "scipy.stats.dirichlet": (stats.dirichlet.logpdf, (np.array([0.4, 0.6]), np.ones(2))),
-    "scipy.stats.gamma": (stats.gamma.logpdf, (X, 2.0)),
-    "scipy.stats.laplace": (stats.laplace.logpdf, (X, 0.0, 1.0)),
-    "scipy.stats.logistic": (stats.logistic.logpdf, (X, 0.0, 1.0)),
+    "scipy.stats.entropy": (stats.entropy, (X, X + 1)),
+    "scipy.stats.gaussian_kde": (lambda data, x: stats.gaussian_kde(data)(x), (X, X)),
     "scipy.stats.multivariate_normal": (
         stats.multivariate_normal.logpdf,
         (np.ones(2), np.zeros(2), SPD),
     ),
-    "scipy.stats.norm": (stats.norm.logpdf, (X, 0.0, 1.0)),
-    "scipy.stats.poisson": (stats.poisson.logpmf, (np.arange(3), 2.0)),
-    "scipy.stats.t": (stats.t.logpdf, (X, 3.0)),
+    "scipy.stats.multivariate_t": (stats.multivariate_t.logpdf, (np.ones(2), np.zeros(2), SPD)),
+    "scipy.stats.pearsonr": (lambda x, y: stats.pearsonr(x, y).statistic, (X, T)),
+    "scipy.stats.pmean": (stats.pmean, (X, 2)),
+    "scipy.stats.trim_mean": (stats.trim_mean, (X, 0.1)),
+    "scipy.stats.wishart": (stats.wishart.logpdf, (SPD, 3.0, SPD)),
+    "scipy.stats.zmap": (stats.zmap, (X, T)),
+    **{
+        f"scipy.stats.{name}": (getattr(stats, name), (X, 0))
+        for name in ("gmean", "hmean", "kurtosis", "sem", "skew", "variation", "zscore", "iqr")
+    },
+    "scipy.stats.moment": (stats.moment, (X, 2)),
+    **{
+        f"scipy.stats.{name}": (getattr(stats, name).logpdf, (X / 4, *shapes, 0.0, 1.0))
+        for shapes, names in {
+            (): "cauchy expon gumbel_l gumbel_r halfcauchy halfnorm laplace logistic maxwell norm",
+            (0.5,): "dweibull genextreme genpareto invgauss lognorm loggamma skewnorm",
+            (2.0,): "chi2 gamma invgamma pareto powerlaw t vonmises weibull_max weibull_min",
+            (0.5, 2.0): "beta exponweib f truncnorm",
+            (0.4,): "triang",
+        }.items()
+        for name in names.split()
+    },
+    "scipy.stats.rayleigh": (stats.rayleigh.logpdf, (X, 0.0, 1.0)),
+    "scipy.stats.uniform": (stats.uniform.logpdf, (X / 4, 0.0, 1.0)),
+    **{
+        f"scipy.stats.{name}": (getattr(stats, name).logpmf, (np.arange(3), *shapes))
+        for name, shapes in {
+            "bernoulli": (0.4,),
+            "binom": (5, 0.4),
+            "geom": (0.4,),
+            "nbinom": (2.5, 0.4),
+            "poisson": (2.0,),
+            "randint": (0, 5),
+        }.items()
+    },
 }
 # Public names that are not functions, or that take only classes.
 NO_FUNCTIONS = {

@@ -37,6 +37,12 @@ poisson = distribution(
     var=lambda mu: mu,
 )
 
+
+def _left(n: Any, k: Any) -> Any:
+    """The trials that do not succeed; at the end of the support, where it is not needed, 1."""
+    return np.where(n > k, n - k, 1.0)
+
+
 binom = distribution(
     Discrete,
     "binom",
@@ -57,8 +63,8 @@ binom = distribution(
         ),
         1,
     ),
-    cdf=lambda k, n, p: sc.bdtr(k, n, p),
-    sf=lambda k, n, p: sc.bdtrc(k, n, p),
+    cdf=whole(lambda k, n, p: sc.betaincc(k + 1, _left(n, k), p), 1),
+    sf=whole(lambda k, n, p: sc.betainc(k + 1, _left(n, k), p), 1),
     mean=whole(lambda n, p: n * p, 0),
     var=whole(lambda n, p: n * p * (1 - p), 0),
 )

@@ -145,7 +145,7 @@ class multivariate_normal(_Placed):
             # On the plane that the distribution lives on; elsewhere the density is 0.
             whitening, missing, tolerance, scale, rank = found
             distance = np.sum((gap @ whitening) ** 2, axis=-1)
-            off = np.sqrt(np.sum((gap @ missing) ** 2, axis=-1)) >= tolerance
+            off = np.sum((gap @ missing) ** 2, axis=-1) >= tolerance**2
             out = np.where(off, -np.inf, -(distance + scale + rank * _LOG_2PI) / 2)
             return _squeezed(out)
         factor = linalg.cholesky(cov, lower=True)
