@@ -443,7 +443,7 @@ def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
 
 
 def canberra(u: Any, v: Any, w: Any = None) -> Any:
-    """The sum of |u - v| / (|u| + |v|) over the entries of two vectors.
+    """The sum of `|u - v| / (|u| + |v|)` over the entries of two vectors.
 
     Examples
     --------
@@ -459,7 +459,7 @@ def canberra(u: Any, v: Any, w: Any = None) -> Any:
 
 
 def braycurtis(u: Any, v: Any, w: Any = None) -> Any:
-    """The sum of |u - v| divided by the sum of |u + v|.
+    """The sum of `|u - v|` divided by the sum of `|u + v|`.
 
     Examples
     --------
