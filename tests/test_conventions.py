@@ -795,3 +795,10 @@ def test_one_pullback_is_called_from_many_threads():
         results = list(pool.map(lambda c: pullback(c)[0], cotangents))
     for k, result in enumerate(results):
         np.testing.assert_allclose(result, k * expected)
+
+
+def test_the_mixed_derivative_of_a_power_whose_exponent_is_zero():
+    # d²/dxdy x^y = x^(y-1) (1 + y log x), which is 1 / x at y = 0
+    both = ft.hessian(lambda p: p[0] ** p[1])(np.array([4.0, 0.0]))
+    np.testing.assert_allclose(both, [[0, 0.25], [0.25, np.log(4.0) ** 2]])
+    np.testing.assert_array_equal(ft.grad(lambda p: p[0] ** p[1])(np.zeros(2)), [0, 0])
