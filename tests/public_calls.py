@@ -12,7 +12,7 @@ import numpy as np
 import functrans as ft
 import functrans.plot as plot
 import functrans.random as random
-from functrans.scipy import integrate, linalg, optimize, special, stats
+from functrans.scipy import integrate, optimize, special, stats
 from functrans.testing import programs
 
 matplotlib.use("Agg")
@@ -265,19 +265,6 @@ CALLS = {
     "random.uniform": (random.uniform, (KEY, (3,), float, 0.0, 1.0)),
     "random.weibull_min": (random.weibull_min, (KEY, 1.0, 2.0, (3,))),
     "scipy.integrate.odeint": (integrate.odeint, (lambda y, t: -y, X, np.linspace(0.0, 1.0, 3))),
-    "scipy.linalg.block_diag": (linalg.block_diag, (SPD, SPD)),
-    "scipy.linalg.cho_factor": (linalg.cho_factor, (SPD,)),
-    "scipy.linalg.cho_solve": (linalg.cho_solve, (linalg.cho_factor(SPD), np.ones(2))),
-    "scipy.linalg.cholesky": (linalg.cholesky, (SPD, True)),
-    "scipy.linalg.expm": (linalg.expm, (SPD,)),
-    "scipy.linalg.lu": (linalg.lu, (SPD,)),
-    "scipy.linalg.lu_factor": (linalg.lu_factor, (SPD,)),
-    "scipy.linalg.lu_solve": (linalg.lu_solve, (linalg.lu_factor(SPD), np.ones(2))),
-    "scipy.linalg.polar": (linalg.polar, (SPD, "right")),
-    "scipy.linalg.solve_sylvester": (linalg.solve_sylvester, (SPD, SPD, SPD)),
-    "scipy.linalg.solve_triangular": (linalg.solve_triangular, (SPD, np.ones(2), 0, True)),
-    "scipy.linalg.sqrtm": (linalg.sqrtm, (SPD,)),
-    "scipy.linalg.toeplitz": (linalg.toeplitz, (X, X)),
     "scipy.optimize.least_squares": (optimize.least_squares, (double, X)),
     "scipy.optimize.minimize": (optimize.minimize, (loss, X)),
     "scipy.special.log_softmax": (special.log_softmax, (X, 0)),

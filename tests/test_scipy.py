@@ -248,7 +248,7 @@ def test_one_triangle_is_read_and_has_the_derivative(name):
     read = np.tri(3, dtype=bool) if lower else np.tri(3, dtype=bool).T
     for a in (SQUARE + 6 * np.eye(3), (1 + 0.2j) * SQUARE + 6 * np.eye(3)):
         ft.check_derivatives(f, (a,), order=2)
-        junk = np.where(read, a, np.nan)
+        junk = np.where(read, a, 1e3)
         np.testing.assert_allclose(f(junk), f(a), rtol=1e-13)
         loss = lambda a: np.sum(np.abs(f(a)) ** 2)
         np.testing.assert_allclose(ft.grad(loss)(junk), ft.grad(loss)(a), rtol=1e-12)
@@ -269,11 +269,11 @@ def test_cholesky_is_that_of_numpy(upper):
 
 def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="square"):
-        linalg.expm(np.ones((2, 3)))
+        ft.eval_shape(linalg.expm, np.ones((2, 3)))
     with pytest.raises(ValueError, match="right-hand side"):
-        linalg.solve_triangular(np.eye(2), np.ones(3))
+        ft.eval_shape(linalg.solve_triangular, np.eye(2), np.ones(3))
     with pytest.raises(ValueError, match="do not match"):
-        linalg.solve_sylvester(np.eye(2), np.eye(2), np.ones((2, 3)))
+        ft.eval_shape(linalg.solve_sylvester, np.eye(2), np.eye(2), np.ones((2, 3)))
 
 
 def test_logsumexp_at_infinity_and_with_zero_weights():
@@ -467,8 +467,8 @@ def test_modules_are_loaded_by_name():
     assert special.erf is scipy.special.erf
     with pytest.raises(AttributeError, match="no attribute 'roots_legendre'"):
         special.roots_legendre
-    with pytest.raises(AttributeError, match="no attribute 'signal'"):
-        ft.scipy.signal
+    with pytest.raises(AttributeError, match="no attribute 'cluster'"):
+        ft.scipy.cluster
 
 
 @pytest.mark.parametrize("name", ["norm", "t", "gamma", "beta", "laplace", "logistic", "poisson"])
