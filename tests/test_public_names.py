@@ -15,7 +15,7 @@ from functrans.torch.namespace import MODULES
 
 SMALL = ["checkpoint_policies", "debugging", "errors", "plot", "random", "testing", "tree"]
 NUMPY = ["numpy", "numpy.fft", "numpy.linalg"]
-SCIPY = ["scipy", *(f"scipy.{name}" for name in functrans.scipy.__all__)]
+SCIPY = ["scipy", *(f"scipy.{name}" for name in functrans.scipy.__all__), "scipy.signal.windows"]
 TORCH = ["torch", "torch.profiler", "torch.utils", *(f"torch.{name}" for name in MODULES)]
 PUBLIC = ["functrans", *(f"functrans.{name}" for name in [*SMALL, *NUMPY, *SCIPY, *TORCH])]
 

@@ -80,17 +80,27 @@ _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 def _load_scipy() -> None:
     """Import the primitives of functrans.scipy, if SciPy is there."""
     try:
-        from functrans.scipy import integrate, matrices, rules  # noqa: F401
+        from functrans.scipy import (  # noqa: F401
+            bands,
+            cosine_transforms,
+            eigenvectors,
+            filters,
+            integrate,
+            matrices,
+            matrix_functions,
+            rules,
+        )
     except ModuleNotFoundError as error:
         if error.name != "scipy":
             raise
 
 
-_add_source(_load_scipy)
-_COUNTERPARTS.update(
-    (f"scipy.{name}", f"functrans.scipy.{name}")
-    for name in ("integrate", "linalg", "optimize", "special", "stats")
+_SCIPY_MODULES = (
+    *("fft", "integrate", "interpolate", "linalg", "optimize", "signal", "signal.windows"),
+    *("special", "stats"),
 )
+_add_source(_load_scipy)
+_COUNTERPARTS.update((f"scipy.{name}", f"functrans.scipy.{name}") for name in _SCIPY_MODULES)
 
 
 # What is imported when it is first used, so that `import functrans` stays fast, and where it is.
