@@ -126,18 +126,18 @@ def minimize(
     settings = _settings(fun, given, value, start, kind, jac, hess, hessp)
     if constraints:
         smooth = kind not in _WITHOUT_GRADIENT
-        settings["constraints"] = _plain_constraints(constraints, unravel, smooth)
+        settings["constraints"] = plain_constraints(constraints, unravel, smooth)
     result = so.minimize(
         x0=start,
         method=method,
-        bounds=_plain_bounds(bounds),
+        bounds=plain_bounds(bounds),
         tol=tol,
         callback=callback,
         options=options,
         **settings,
     )
     found = result.x
-    limits = _limits_of_bounds(bounds, len(start)) + _limits_of(constraints, unravel)
+    limits = limits_of_bounds(bounds, len(start)) + limits_of(constraints, unravel)
     x = found
     if start.dtype.kind != "c":
         x = at_minimum(value, np.asarray(found, np.float64), limits, "minimize")
@@ -188,11 +188,11 @@ def _numbers(value: Any, gradient: Any) -> tuple[float, Any]:
 # Bounds and constraints, for SciPy without derivatives, and for the conditions at the minimum.
 
 
-def _plain_bounds(bounds: Any) -> Any:
+def plain_bounds(bounds: Any) -> Any:
     return bounds if bounds is None or isinstance(bounds, so.Bounds) else plain(list(bounds))
 
 
-def _limits_of_bounds(bounds: Any, size: int) -> list[Limits]:
+def limits_of_bounds(bounds: Any, size: int) -> list[Limits]:
     if bounds is None or (isinstance(bounds, (list, tuple)) and not bounds):
         return []
     if isinstance(bounds, so.Bounds):
@@ -206,10 +206,10 @@ def _limits_of_bounds(bounds: Any, size: int) -> list[Limits]:
     return [Limits(lambda x: x, low, high)]
 
 
-def _plain_constraints(given: Any, unravel: Callable[[Any], Any], smooth: bool) -> Any:
+def plain_constraints(given: Any, unravel: Callable[[Any], Any], smooth: bool) -> Any:
     """Constraints as functions of the vector, with their Jacobians for methods that use them."""
     if isinstance(given, (list, tuple)):
-        return [_plain_constraints(each, unravel, smooth) for each in given]
+        return [plain_constraints(each, unravel, smooth) for each in given]
     value = _constraint_value(given, unravel)
     if value is None:
         return given  # linear ones apply to the vector, and need no derivative
@@ -237,9 +237,9 @@ def _constraint_value(given: Any, unravel: Callable[[Any], Any]) -> Any:
     return None
 
 
-def _limits_of(given: Any, unravel: Callable[[Any], Any]) -> list[Limits]:
+def limits_of(given: Any, unravel: Callable[[Any], Any]) -> list[Limits]:
     if isinstance(given, (list, tuple)):
-        return [limits for each in given for limits in _limits_of(each, unravel)]
+        return [limits for each in given for limits in limits_of(each, unravel)]
     value = _constraint_value(given, unravel)
     if isinstance(given, dict):
         low = np.float64(0.0)

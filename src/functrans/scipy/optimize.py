@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from functrans.core.publishing import publish
-from functrans.scipy.minima import brent, fminbound, golden, minimize, minimize_scalar
+from functrans.scipy.fitting import (
+    curve_fit,
+    least_squares,
+    leastsq,
+    lsq_linear,
+    nnls,
+)
+from functrans.scipy.minima import (
+    brent,
+    fminbound,
+    golden,
+    minimize,
+    minimize_scalar,
+)
+from functrans.scipy.programs import (
+    linprog,
+)
 from functrans.scipy.roots import (
     bisect,
     brenth,
@@ -20,19 +36,60 @@ from functrans.scipy.roots import (
     rosen_hess_prod,
     toms748,
 )
+from functrans.scipy.searches import (
+    approx_fprime,
+    basinhopping,
+    check_grad,
+    differential_evolution,
+    direct,
+    dual_annealing,
+    fmin,
+    fmin_bfgs,
+    fmin_cg,
+    fmin_cobyla,
+    fmin_l_bfgs_b,
+    fmin_ncg,
+    fmin_powell,
+    fmin_slsqp,
+    fmin_tnc,
+    linear_sum_assignment,
+    shgo,
+)
 
 __all__ = [
+    "approx_fprime",
+    "basinhopping",
     "bisect",
     "brent",
     "brenth",
     "brentq",
+    "check_grad",
+    "curve_fit",
+    "differential_evolution",
+    "direct",
+    "dual_annealing",
     "fixed_point",
+    "fmin",
+    "fmin_bfgs",
+    "fmin_cg",
+    "fmin_cobyla",
+    "fmin_l_bfgs_b",
+    "fmin_ncg",
+    "fmin_powell",
+    "fmin_slsqp",
+    "fmin_tnc",
     "fminbound",
     "fsolve",
     "golden",
+    "least_squares",
+    "leastsq",
+    "linear_sum_assignment",
+    "linprog",
+    "lsq_linear",
     "minimize",
     "minimize_scalar",
     "newton",
+    "nnls",
     "ridder",
     "root",
     "root_scalar",
@@ -40,8 +97,21 @@ __all__ = [
     "rosen_der",
     "rosen_hess",
     "rosen_hess_prod",
+    "shgo",
     "toms748",
 ]
+
+# Functions that take functions, which may close over traced values.
+CLOSES_OVER = frozenset(__all__) - {
+    "linear_sum_assignment",
+    "linprog",
+    "lsq_linear",
+    "nnls",
+    "rosen",
+    "rosen_der",
+    "rosen_hess",
+    "rosen_hess_prod",
+}
 
 
 def __dir__() -> list[str]:
