@@ -80,7 +80,7 @@ _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 def _load_scipy() -> None:
     """Import the primitives of functrans.scipy, if SciPy is there."""
     try:
-        from functrans.scipy import integrate, matrices, rules  # noqa: F401
+        from functrans.scipy import adjoint, matrices, rules  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "scipy":
             raise

@@ -1,10 +1,10 @@
 """Solutions that SciPy finds on plain values, with the derivatives of the equations that they satisfy.
 
 SciPy sees plain numbers. The user's function may close over traced values, which need not be known: after
-SciPy, Newton steps x - J(x)^-1 f(x) are taken on traced values, from the plain solution. There f vanishes, so
-that the steps leave the value as it is, and each doubles the order up to which the derivatives of x are those
-of the solution (the error of a step is of second order in the error before it). Everything is ordinary traced
-arithmetic, so that the result can be transformed in any way.
+SciPy, steps x - J^-1 f(x) are taken on traced values, from the plain solution, with the plain Jacobian J there.
+There f vanishes, so that the steps leave the value as it is, and each raises the order up to which the
+derivatives of x are those of the solution by one: the error is multiplied by 1 - J^-1 f'(x), which vanishes there,
+too. All of it is ordinary traced arithmetic, so that the result can be transformed in any way.
 """
 
 from __future__ import annotations
@@ -27,11 +27,6 @@ from functrans.transforms.jacobians import jacfwd, jacrev
 def derivative_order() -> int:
     """The highest order of derivatives that the running transforms can ask for."""
     return sum(bool(each.differentiates) for each in running_interpreters())
-
-
-def newton_steps() -> int:
-    """The number of Newton steps after which derivatives up to that order are exact: 2^k - 1 for k steps."""
-    return max(derivative_order().bit_length(), 1)
 
 
 def plain(value: Any) -> Any:
@@ -102,16 +97,20 @@ class Equation:
         self.what = what
         self.elementwise = elementwise
 
-    def step(self, x: Any) -> Any:
-        """J^-1 f: what a Newton step subtracts."""
+    def slope(self, x: Any) -> Any:
+        """The Jacobian at a plain x, plain."""
         if self.elementwise:
-            ones = np.ones(shape_of(x), dtype_of(x))[()]
-            value, slope = jvp(self._aligned, (x,), (ones,))
-            self._check(np.all(concrete(slope) != 0))
-            return value / slope
-        matrix = jacobian_of(self._aligned, x)
+            slope = concrete(jvp(self._aligned, (x,), (np.ones(shape_of(x), dtype_of(x))[()],))[1])
+            self._check(np.all(slope != 0))
+            return slope
+        return concrete(jacobian_of(self._aligned, x))
+
+    def step(self, x: Any, slope: Any) -> Any:
+        """J^-1 f: what a step of Newton's method subtracts."""
+        if self.elementwise:
+            return self._aligned(x) / slope
         try:
-            return np.linalg.solve(matrix, self._aligned(x))
+            return np.linalg.solve(slope, self._aligned(x))
         except np.linalg.LinAlgError:
             raise self._singular() from None
 
@@ -123,7 +122,7 @@ class Equation:
         """A plain solution up to rounding: its derivatives are taken there."""
         x, last, ratio = found, np.inf, 0.0
         for _ in range(_POLISHING):
-            step = concrete(self.step(x))
+            step = concrete(self.step(x, self.slope(x)))
             size = float(np.max(np.abs(step), initial=0.0))
             scale = 1.0 + float(np.max(np.abs(x), initial=0.0))
             if not size <= min(last, 0.1 * scale):
@@ -159,8 +158,9 @@ class Equation:
     def solution(self, found: Any) -> Any:
         """The plain solution that SciPy found, with its derivatives."""
         x = self.polished(found)
-        for _ in range(newton_steps()):
-            x = x - self.step(x)
+        slope = self.slope(x)
+        for _ in range(max(derivative_order(), 1)):
+            x = x - self.step(x, slope)
         return with_value(found, x)
 
 
