@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from functrans.core.publishing import publish
+from functrans.scipy.boundary import solve_bvp
 from functrans.scipy.paths import at_times, odeint, si, solve_ivp
 from functrans.scipy.quadrature import dblquad, fixed_quad, nquad, quad, quad_vec, tplquad
 from functrans.scipy.samples import (
@@ -27,6 +28,7 @@ __all__ = [
     "quad_vec",
     "romb",
     "simpson",
+    "solve_bvp",
     "solve_ivp",
     "tplquad",
     "trapezoid",
@@ -34,7 +36,17 @@ __all__ = [
 
 # Functions that take functions, which may close over traced values.
 CLOSES_OVER = frozenset(
-    {"dblquad", "fixed_quad", "nquad", "odeint", "quad", "quad_vec", "solve_ivp", "tplquad"}
+    {
+        "dblquad",
+        "fixed_quad",
+        "nquad",
+        "odeint",
+        "quad",
+        "quad_vec",
+        "solve_bvp",
+        "solve_ivp",
+        "tplquad",
+    }
 )
 
 # Methods of plain objects, for traced arguments.
