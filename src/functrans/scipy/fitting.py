@@ -139,7 +139,7 @@ def least_squares(
     >>> def fit(scale):
     ...     data = scale * np.exp(-0.5 * time)
     ...     return least_squares(lambda p: p[1] * np.exp(-p[0] * time) - data, np.ones(2)).x
-    >>> fit(2.0).round(4), jacfwd(fit)(2.0).round(4)
+    >>> fit(2.0).round(4), jacfwd(fit)(2.0).round(4) + 0.0
     (array([0.5, 2. ]), array([0., 1.]))
     """
     start, unravel, _ = starting_point(x0)
@@ -286,7 +286,7 @@ def curve_fit(
     >>> x = np.array([0.0, 1.0, 2.0])
     >>> def slope(y):
     ...     return curve_fit(lambda x, a, b: a * x + b, x, y)[0][0]
-    >>> jacrev(slope)(np.array([0.0, 1.0, 4.0])).round(6)
+    >>> jacrev(slope)(np.array([0.0, 1.0, 4.0])).round(6) + 0.0
     array([-0.5,  0. ,  0.5])
     """
     x, y, sigma = _without_nan(nan_policy, xdata, ydata, sigma)
@@ -390,7 +390,7 @@ def lsq_linear(
     >>> from functrans import jacfwd
     >>> from functrans.scipy.optimize import lsq_linear
     >>> matrix = np.array([[1.0, 1.0], [0.0, 1.0]])
-    >>> jacfwd(lambda b: lsq_linear(matrix, b, (0.0, 1.0)).x)(np.array([3.0, 0.5])).round(6)
+    >>> jacfwd(lambda b: lsq_linear(matrix, b, (0.0, 1.0)).x)(np.array([3.0, 0.5])).round(6) + 0.0
     array([[0. , 0. ],
            [0.5, 0.5]])
     """
@@ -432,7 +432,7 @@ def nnls(A: Any, b: Any, *, maxiter: int | None = None, atol: Any = None) -> tup
     >>> from functrans import jacfwd
     >>> from functrans.scipy.optimize import nnls
     >>> matrix = np.array([[1.0, 1.0], [0.0, 1.0]])
-    >>> jacfwd(lambda b: nnls(matrix, b)[0])(np.array([3.0, -0.5])).round(6)
+    >>> jacfwd(lambda b: nnls(matrix, b)[0])(np.array([3.0, -0.5])).round(6) + 0.0
     array([[1., 0.],
            [0., 0.]])
     """

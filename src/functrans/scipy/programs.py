@@ -130,7 +130,7 @@ def _bounds(bounds: Any, size: int) -> tuple[Any, Any]:
     if bounds is None:
         bounds = (0, None)
     pairs = list(bounds)
-    if len(pairs) == 2 and not any(isinstance(pair, (list, tuple)) or shape_of(pair) for pair in pairs):
+    if len(pairs) == 2 and all(pair is None or shape_of(pair) == () for pair in pairs):
         pairs = [tuple(pairs)] * size
     elif len(pairs) == 1:
         pairs = pairs * size
