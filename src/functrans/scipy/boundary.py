@@ -11,7 +11,14 @@ from functrans.core import errors
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import shape_of
 from functrans.scipy.loading import load
-from functrans.scipy.solutions import Equation, holds_traced, is_differentiated, plain, plainly, with_value
+from functrans.scipy.solutions import (
+    Equation,
+    holds_traced,
+    is_differentiated,
+    plain,
+    plainly,
+    with_value,
+)
 from functrans.surface.table import as_array
 
 si = load("scipy.integrate")
@@ -33,8 +40,8 @@ def solve_bvp(
 ) -> Any:
     """Solve dy/dx = fun(x, y, p) with bc(y(a), y(b), p) = 0; SciPy's `solve_bvp`.
 
-    The values `y`, `yp` and `p` at the final mesh, and the spline `sol`, have derivatives with respect to the values that
-    the functions close over. They do not depend on the guesses `y` and `p`.
+    The values `y`, `yp` and `p` at the final mesh, and the spline `sol`, have derivatives with respect to
+    the values that the functions close over. They do not depend on the guesses `y` and `p`.
 
     Examples
     --------
@@ -50,8 +57,8 @@ def solve_bvp(
     """
     if holds_traced(x, S):
         raise errors.MissingRuleError(
-            f"solve_bvp has no derivative with respect to the mesh x and the matrix S, at {errors.user_location()}. Solve on "
-            "a fixed interval, with a scaled equation."
+            "solve_bvp has no derivative with respect to the mesh x and the matrix S, at "
+            f"{errors.user_location()}. Solve on a fixed interval, with a scaled equation."
         )
     result = si.solve_bvp(
         plainly(fun),
@@ -71,11 +78,12 @@ def solve_bvp(
     count = 0 if result.p is None else len(result.p)
     h = np.diff(result.x)
     middle = result.x[:-1] + h / 2
-    more = lambda z: (z[rows * columns :],) if count else ()
-    states = lambda z: np.reshape(z[: rows * columns], (rows, columns))
+    more: Any = lambda z: (z[rows * columns :],) if count else ()
+    states: Any = lambda z: np.reshape(z[: rows * columns], (rows, columns))
 
     def equations(z: Any) -> Any:
-        # Collocation of order 4: the cubic spline satisfies the equation at the mesh and in the middle of intervals.
+        # Collocation of order 4: the cubic spline satisfies the equation at the mesh and in the middle
+        # of intervals.
         y, given = states(z), more(z)
         f = as_array(fun(result.x, y, *given))
         between = (y[:, 1:] + y[:, :-1]) / 2 - h / 8 * (f[:, 1:] - f[:, :-1])
@@ -89,8 +97,8 @@ def solve_bvp(
         return result
     if S is not None:
         raise errors.MissingRuleError(
-            f"solve_bvp with S= has no rule for traced values, at {errors.user_location()}. Begin the interval beyond the "
-            "singular point."
+            f"solve_bvp with S= has no rule for traced values, at {errors.user_location()}. Begin the "
+            "interval beyond the singular point."
         )
     z = Equation(equations, "solve_bvp", "the Jacobian of the equations").solution(found)
     result.y = states(z)

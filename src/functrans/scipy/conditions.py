@@ -1,7 +1,8 @@
 """The conditions that a minimum satisfies, as an equation: the derivative of the minimum follows from it.
 
-Without bounds and constraints, the gradient vanishes. Otherwise the conditions of Karush, Kuhn and Tucker hold:
-for the constraints that are active, c(x) = bound, and ∇f = Σ λ ∇c. Those that are not active do not matter nearby.
+Without bounds and constraints, the gradient vanishes. Otherwise the conditions of Karush, Kuhn and Tucker
+hold: for the constraints that are active, c(x) = bound, and ∇f = Σ λ ∇c. Those that are not active do not
+matter nearby.
 """
 
 from __future__ import annotations
@@ -28,9 +29,7 @@ class Limits(NamedTuple):
 _NEAR = 1e-4  # how close to a limit the least accurate of SciPy's methods come
 
 
-def at_minimum(
-    loss: Callable[[Any], Any], found: Any, limits: list[Limits], name: str
-) -> Any:
+def at_minimum(loss: Callable[[Any], Any], found: Any, limits: list[Limits], name: str) -> Any:
     """The plain vector that minimizes a loss under limits, with derivatives if there are any."""
     at_found = [loss(found), *(part for each in limits for part in _parts(each, found))]
     if not np.all(np.isfinite(found)) or not is_differentiated(*at_found):
@@ -72,7 +71,9 @@ def _active(gradient: Callable[[Any], Any], x: Any, limits: list[Limits]) -> Any
     """The limits that hold the minimum, as (limits, rows, target values), and their multipliers."""
     slope = concrete(gradient(x))
     curvature = concrete(jacobian_of(gradient, x))
-    rows: list[tuple[int, int, int]] = []  # which limits, which row, and -1, 0 or 1: below, equal, above
+    rows: list[
+        tuple[int, int, int]
+    ] = []  # which limits, which row, and -1, 0 or 1: below, equal, above
     normals, gaps = [], []
     for k, each in enumerate(limits):
         values = concrete(_rows(each.function, x))

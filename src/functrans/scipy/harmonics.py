@@ -1,6 +1,7 @@
 """Legendre functions and spherical harmonics of scipy.special, as polynomials in traced values.
 
-Degrees n and orders m are plain integers. The recurrences are those of normalized functions, which do not overflow.
+Degrees n and orders m are plain integers. The recurrences are those of normalized functions, which do not
+overflow.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def _for_each(n: Any, m: Any, compute: Callable[[int, int], Any]) -> Any:
 def _or_zero(n: int, m: int, compute: Callable[[int, int], Any]) -> Any:
     if n < 0:
         raise errors.MissingRuleError(
-            f"scipy.special: Legendre functions of negative degree, here {n}, have no rule for traced values, at "
-            f"{errors.user_location()}. Use the degree -n - 1."
+            f"scipy.special: Legendre functions of negative degree, here {n}, have no rule for traced "
+            f"values, at {errors.user_location()}. Use the degree -n - 1."
         )
     value = compute(n, m) if abs(m) <= n else compute(abs(m), m)
     return value if abs(m) <= n else 0 * value
@@ -59,13 +60,13 @@ def _or_zero(n: int, m: int, compute: Callable[[int, int], Any]) -> Any:
 def _refuse(name: str, diff_n: int, *integers: Any) -> None:
     if diff_n:
         raise errors.OptionError(
-            f"{name}: diff_n= is not available for traced values, at {errors.user_location()}. Leave it out, and "
-            "differentiate with jvp or grad."
+            f"{name}: diff_n= is not available for traced values, at {errors.user_location()}. Leave "
+            "it out, and differentiate with jvp or grad."
         )
     if holds_traced(*integers):
         raise errors.MissingRuleError(
-            f"scipy.special.{name} has no rule for a traced degree or order, at {errors.user_location()}. Pass plain "
-            "integers."
+            f"scipy.special.{name} has no rule for a traced degree or order, at "
+            f"{errors.user_location()}. Pass plain integers."
         )
 
 
@@ -116,8 +117,8 @@ def assoc_legendre_p(
     value = known(z)
     if dtype_of(z).kind == "c" or (value is not None and np.any(np.abs(value) > 1)):
         raise errors.MissingRuleError(
-            f"scipy.special.assoc_legendre_p has no rule for traced values that are complex or beyond 1, at "
-            f"{errors.user_location()}. Use values between -1 and 1."
+            "scipy.special.assoc_legendre_p has no rule for traced values that are complex or beyond "
+            f"1, at {errors.user_location()}. Use values between -1 and 1."
         )
     square = 1 - z * z
 
@@ -129,7 +130,9 @@ def assoc_legendre_p(
         if norm:
             factor = factor * sqrt(2 * pi)
         else:
-            factor = factor * sqrt(4 * pi / (2 * n + 1) * factorial(n + order) / factorial(n - order))
+            factor = factor * sqrt(
+                4 * pi / (2 * n + 1) * factorial(n + order) / factorial(n - order)
+            )
         if m >= 0:
             return factor
         ratio = 1.0 if norm else factorial(n - order) / factorial(n + order)

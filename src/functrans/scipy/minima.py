@@ -1,7 +1,7 @@
 """Minima of scipy.optimize: minimize, minimize_scalar and the functions from before them.
 
-SciPy's methods get derivatives from here where the user gives none. The minimum that they find has derivatives
-with respect to everything that the function depends on: see conditions.py.
+SciPy's methods get derivatives from here where the user gives none. The minimum that they find has
+derivatives with respect to everything that the function depends on: see conditions.py.
 """
 
 from __future__ import annotations
@@ -38,11 +38,14 @@ _NUMERICAL = ("2-point", "3-point", "cs")
 
 
 def starting_point(x0: Any) -> tuple[Any, Callable[[Any], Any], bool]:
-    """The parameters as a plain vector, a function that restores their structure, and whether it does more."""
+    """The parameters as a plain vector, a function that restores their structure, and whether it "
+    "does more."""
     leaves = tree.leaves(x0)
     numbers = isinstance(x0, (list, tuple)) and all(shape_of(leaf) == () for leaf in leaves)
     if numbers or (len(leaves) == 1 and leaves[0] is x0 and len(shape_of(x0)) <= 1):
-        vector = np.atleast_1d(np.array(plain(x0)))  # a number is a vector of one entry, as in SciPy
+        vector = np.atleast_1d(
+            np.array(plain(x0))
+        )  # a number is a vector of one entry, as in SciPy
         if vector.dtype.kind != "c":
             vector = vector.astype(np.float64)
         return vector, lambda vector: vector, False
@@ -71,8 +74,8 @@ def minimize(
 ) -> Any:
     """Minimize a scalar function; SciPy's `minimize`, with the derivatives supplied.
 
-    The minimum has derivatives with respect to the values that `fun` closes over and those in `args`, and with
-    respect to bounds that are active. It does not depend on `x0`.
+    The minimum has derivatives with respect to the values that `fun` closes over and those in `args`, and
+    with respect to bounds that are active. It does not depend on `x0`.
 
     Parameters
     ----------
@@ -88,8 +91,8 @@ def minimize(
     jac, hess, hessp
         As in SciPy, for arrays x0 with one axis.
     bounds, constraints, tol, callback, options
-        As in SciPy. Bounds and callbacks apply to the vector of all parameters. Constraints are functions of x,
-        like `fun`, and their Jacobians are supplied.
+        As in SciPy. Bounds and callbacks apply to the vector of all parameters. Constraints are functions
+        of x, like `fun`, and their Jacobians are supplied.
 
     Returns
     -------
@@ -111,8 +114,8 @@ def minimize(
     """
     given = arguments(args)
     start, unravel, structured = starting_point(x0)
-    for option, value in (("jac", jac), ("hess", hess), ("hessp", hessp)):
-        if structured and (value is True or callable(value)):
+    for option, choice in (("jac", jac), ("hess", hess), ("hessp", hessp)):
+        if structured and (choice is True or callable(choice)):
             raise errors.OptionError(
                 f"minimize: {option}= is supplied by functrans if x0 is a tree, at "
                 f"{errors.user_location()}. Leave it out."
@@ -168,7 +171,11 @@ def _settings(
             try:
                 both(start)
             except errors.FunctransError:  # not written with NumPy, so SciPy uses differences
-                return {"fun": plainly(value), "hess": plainly(hess, *args), "hessp": plainly(hessp, *args)}
+                return {
+                    "fun": plainly(value),
+                    "hess": plainly(hess, *args),
+                    "hessp": plainly(hessp, *args),
+                }
     if hess is not None or hessp is not None:
         settings |= {"hess": plainly(hess, *args), "hessp": plainly(hessp, *args)}
     elif settings.get("jac") is not None:
@@ -201,8 +208,7 @@ def limits_of_bounds(bounds: Any, size: int) -> list[Limits]:
         pairs = [tuple(pair) for pair in bounds]
         low = as_array([-np.inf if pair[0] is None else pair[0] for pair in pairs])
         high = as_array([np.inf if pair[1] is None else pair[1] for pair in pairs])
-    spread = lambda side: np.broadcast_to(np.asarray(side, float), (size,))
-    low, high = (side if shape_of(side) == (size,) else spread(side) for side in (low, high))
+    low, high = (np.broadcast_to(as_array(side), (size,)) for side in (low, high))
     return [Limits(lambda x: x, low, high)]
 
 
@@ -242,8 +248,8 @@ def limits_of(given: Any, unravel: Callable[[Any], Any]) -> list[Limits]:
         return [limits for each in given for limits in limits_of(each, unravel)]
     value = _constraint_value(given, unravel)
     if isinstance(given, dict):
-        low = np.float64(0.0)
-        return [Limits(value, low, low if given["type"] == "eq" else np.float64(np.inf))]
+        above = 0.0 if given["type"] == "eq" else np.inf
+        return [Limits(value, np.float64(0.0), np.float64(above))]
     low, high = np.asarray(given.lb, float), np.asarray(given.ub, float)
     if value is None:
         matrix = given.A.toarray() if hasattr(given.A, "toarray") else np.atleast_2d(given.A)
@@ -265,8 +271,8 @@ def minimize_scalar(
 ) -> Any:
     """Minimize a function of a number; SciPy's `minimize_scalar`.
 
-    `x` and `fun` in the result have derivatives with respect to the values that `fun` closes over and those in
-    `args`, and with respect to a bound that is active.
+    `x` and `fun` in the result have derivatives with respect to the values that `fun` closes over and
+    those in `args`, and with respect to a bound that is active.
 
     Examples
     --------
@@ -279,7 +285,7 @@ def minimize_scalar(
     result = so.minimize_scalar(
         plainly(fun, *given), plain(bracket), plain(bounds), (), method, tol, options
     )
-    value = lambda x: fun(x, *given)
+    value: Any = lambda x: fun(x, *given)
     bounds = bounds if str(method or "bounded").lower() == "bounded" else None
     x = _least(value, result.x, "minimize_scalar", bounds)
     if is_differentiated(x):
@@ -290,26 +296,26 @@ def minimize_scalar(
 
 def _least(value: Callable[[Any], Any], found: Any, name: str, bounds: Any = None) -> Any:
     """The plain number that minimizes a function, with its derivatives."""
-    limits = [] if bounds is None else [
-        Limits(lambda x: x, *(np.reshape(as_array(side), (1,)) for side in bounds))
-    ]  # fmt: skip
+    limits = []
+    if bounds is not None:
+        limits = [Limits(lambda x: x, *(np.reshape(as_array(side), (1,)) for side in bounds))]
     vector = np.reshape(np.asarray(found, np.float64), (1,))
     x = at_minimum(lambda x: _scalar(value(x[0])), vector, limits, name)
     return np.reshape(x, np.shape(found))[()] if x is not vector else found
 
 
-def _line_search(name: str, title: str, solve: Callable[..., Any]) -> Any:
+def _line_search(name: str, title: str, solve: Any) -> Any:
     def function(
         func: Callable[..., Any],
         args: Any = (),
         brack: Any = None,
-        tol: float = solve.__defaults__[2],  # type: ignore[attr-defined]
+        tol: float = solve.__defaults__[2],
         full_output: Any = 0,
-        maxiter: int = solve.__defaults__[4],  # type: ignore[attr-defined]
+        maxiter: int = solve.__defaults__[4],
     ) -> Any:
         given = arguments(args)
         out = solve(plainly(func, *given), (), plain(brack), tol, full_output, maxiter)
-        value = lambda x: func(x, *given)
+        value: Any = lambda x: func(x, *given)
         if not full_output:
             return _least(value, out, name)
         x = _least(value, out[0], name)
@@ -358,7 +364,7 @@ def fminbound(
     out = so.fminbound(
         plainly(func, *given), plain(x1), plain(x2), (), xtol, maxfun, full_output, disp
     )
-    value = lambda x: func(x, *given)
+    value: Any = lambda x: func(x, *given)
     x = _least(value, out[0] if full_output else out, "fminbound", (x1, x2))
     if not full_output:
         return x

@@ -1,8 +1,9 @@
 """Sums over nodes for integrals whose values are known: their derivatives are those of the integrals.
 
-QUADPACK finds the value, and intervals on which the integrand is smooth, except perhaps at their ends. On each, the
-substitution x = tanh(π/2 sinh t) (Takahasi and Mori 1974) makes the integrand decay so fast at both ends that the
-trapezoidal rule in t converges exponentially, even where the integrand or its derivatives are singular there.
+QUADPACK finds the value, and intervals on which the integrand is smooth, except perhaps at their ends. On
+each, the substitution x = tanh(π/2 sinh t) (Takahasi and Mori 1974) makes the integrand decay so fast at
+both ends that the trapezoidal rule in t converges exponentially, even where the integrand or its
+derivatives are singular there.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Pieces:
         self.map_to_x = map_to_x
         self.sign = sign
 
-    def nodes(self, density: int) -> tuple[Array, Array, Array]:
+    def nodes(self, density: int) -> Any:
         """Nodes, weights, and whether each node is also one of half the density."""
         count = int(_REACH * density)
         k = np.arange(-count, count + 1)
@@ -59,7 +60,7 @@ class Pieces:
         even = np.broadcast_to(k % 2 == 0, s.shape)
         return self._mapped(s.ravel(), weights.ravel(), even.ravel())
 
-    def gauss(self, count: int) -> tuple[Array, Array]:
+    def gauss(self, count: int) -> Any:
         """The nodes and weights of Gauss and Legendre."""
         at, weight = np.polynomial.legendre.leggauss(count)
         length = (self.high - self.low)[:, None]
@@ -129,9 +130,9 @@ def _enough(
     difference = float(np.max(np.abs(total - result)))
     if not difference <= max(10 * tolerance, 1e-6 * scale):
         warnings.warn(
-            f"{name}: the derivative of the integral is inaccurate, at {errors.user_location()}: the sum that it is "
-            f"computed from differs from the integral by {difference:.1e}. Pass the points where the integrand is not "
-            "smooth as points=.",
+            f"{name}: the derivative of the integral is inaccurate, at {errors.user_location()}: the "
+            f"sum that it is computed from differs from the integral by {difference:.1e}. Pass the "
+            "points where the integrand is not smooth as points=.",
             errors.ConvergenceWarning,
             stacklevel=errors.user_depth(),
         )

@@ -1,7 +1,7 @@
 """Ordinary differential equations: solve_ivp and odeint of scipy.integrate.
 
-SciPy solves the equation on plain values, and chooses the steps. To differentiate the path, the steps are taken
-again on traced values: see replay.py.
+SciPy solves the equation on plain values, and chooses the steps. To differentiate the path, the steps are
+taken again on traced values: see replay.py.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from functrans.transforms.leaves import is_known
 
 si = load("scipy.integrate")
 
-_METHODS = {
-    name: getattr(si, name) for name in ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
-}
+_METHODS = {name: getattr(si, name) for name in ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")}
 
 
 class _Slope:
     """The right-hand side for SciPy, which notes whether its values are differentiated."""
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], tfirst: bool = True) -> None:
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], tfirst: bool = True
+    ) -> None:
         self.function, self.args, self.tfirst = function, args, tfirst
         self.seen = False
 
@@ -70,9 +70,9 @@ def solve_ivp(
 ) -> Any:
     """Solve dy/dt = fun(t, y) from y(t_span[0]) = y0; SciPy's `solve_ivp`.
 
-    The path, the times of events and the values there have derivatives with respect to y0, the times, the values that
-    the functions close over, and those in `args`. They are those of the steps that SciPy takes, and as accurate as
-    the solution. The methods for stiff equations differentiate implicit steps.
+    The path, the times of events and the values there have derivatives with respect to y0, the times, the
+    values that the functions close over, and those in `args`. They are those of the steps that SciPy
+    takes, and as accurate as the solution. The methods for stiff equations differentiate implicit steps.
 
     Examples
     --------
@@ -96,7 +96,10 @@ def solve_ivp(
         "t_eval": plain(as_array(t_eval)) if t_eval is not None else None,
         "events": conditions.plain,
         "vectorized": vectorized,
-        **{key: plainly(each, *given) if key == "jac" else plain(each) for key, each in options.items()},
+        **{
+            key: plainly(each, *given) if key == "jac" else plain(each)
+            for key, each in options.items()
+        },
     }
     plain_y0 = plain(initial)
     run = partial(si.solve_ivp, slope, (plain(start), plain(stop)), plain_y0, **settings)
@@ -109,7 +112,9 @@ def solve_ivp(
         if result.sol is None:
             result = run(dense_output=True)
         if plain_y0.size:
-            _differentiate(result, slope, conditions, (start, stop), initial, t_eval, method, options)
+            _differentiate(
+                result, slope, conditions, (start, stop), initial, t_eval, method, options
+            )
     if not dense_output:
         result.sol = None
     return result
@@ -137,7 +142,14 @@ class _Events:
 
 
 def _differentiate(
-    result: Any, slope: _Slope, conditions: _Events, span: Any, y0: Any, t_eval: Any, method: Any, options: Any
+    result: Any,
+    slope: _Slope,
+    conditions: _Events,
+    span: Any,
+    y0: Any,
+    t_eval: Any,
+    method: Any,
+    options: Any,
 ) -> None:
     """Give the result of SciPy the derivatives of the path."""
     if not result.sol.interpolants:
@@ -195,11 +207,11 @@ class _Guess:
         return self.solution(t)
 
 
-class TracedOdeSolution(si.OdeSolution):  # type: ignore[misc]
+class TracedOdeSolution(si.OdeSolution):  # type: ignore[misc, name-defined]
     """SciPy's `OdeSolution` for a path that is differentiated."""
 
     def __init__(self, solution: Any, path: Path) -> None:
-        vars(self).update(vars(solution))
+        self.__dict__.update(vars(solution))
         self._solution, self._path = solution, path
 
     def __call__(self, t: Any) -> Any:
@@ -231,7 +243,9 @@ def at_times(solution: Any, t: Any) -> Any:
     inside = np.cos((2 * np.arange(_POINTS) + 1) * np.pi / (2 * _POINTS))
     samples = solution(low + (high - low) * (inside + 1) / 2)
     coefficients = np.polynomial.chebyshev.chebfit(inside, samples.T, _POINTS - 1)
-    return with_value(here, np.polynomial.chebyshev.chebval((t - low) / (high - low) * 2 - 1, coefficients))
+    return with_value(
+        here, np.polynomial.chebyshev.chebval((t - low) / (high - low) * 2 - 1, coefficients)
+    )
 
 
 _POINTS = 13
@@ -263,9 +277,9 @@ def odeint(
 ) -> Any:
     """Solve dy/dt = func(y, t, *args) from y(t[0]) = y0, at the times t; SciPy's `odeint`.
 
-    It has derivatives with respect to y0, t, the values that `func` closes over, and those in `args`. Under `jit`, values
-    must be in `args`, and another method is used, of order 8, which is not for stiff equations. For pytrees, and for
-    derivatives in constant memory, use `functrans.odeint`.
+    It has derivatives with respect to y0, t, the values that `func` closes over, and those in `args`.
+    Under `jit`, values must be in `args`, and another method is used, of order 8, which is not for stiff
+    equations. For pytrees, and for derivatives in constant memory, use `functrans.odeint`.
 
     Examples
     --------
@@ -289,8 +303,8 @@ def odeint(
     if not all(map(is_known, (initial, times, *given))):
         if full_output:
             raise errors.OptionError(
-                f"odeint: full_output= is not available while a function is staged, at {errors.user_location()}. Leave "
-                "it out."
+                "odeint: full_output= is not available while a function is staged, at "
+                f"{errors.user_location()}. Leave it out."
             )
         return staged_path(
             lambda y, t, *rest: _Slope(func, rest, bool(tfirst)).traced(t, y),
@@ -324,7 +338,11 @@ def odeint(
         printmessg,
         tfirst,
     )
-    if not (slope.seen or is_differentiated(initial, times)) or len(plain_t) < 2 or not plain_y0.size:
+    if (
+        not (slope.seen or is_differentiated(initial, times))
+        or len(plain_t) < 2
+        or not plain_y0.size
+    ):
         return out
     values = out[0] if full_output else out
     again = si.solve_ivp(
@@ -348,5 +366,3 @@ def odeint(
 
 
 _TOLERANCE = 1.49012e-8
-
-

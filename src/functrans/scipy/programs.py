@@ -30,9 +30,9 @@ def linprog(
 ) -> Any:
     """Minimize c x with A_ub x <= b_ub, A_eq x = b_eq and bounds; SciPy's `linprog`.
 
-    The solution is a vertex: as many constraints are active as there are unknowns. `x`, `fun`, `slack`, `con` and the
-    marginals have the derivatives of the solution of these equations. Where more or fewer are active, the solution has
-    no derivative, and a `SingularError` is raised.
+    The solution is a vertex: as many constraints are active as there are unknowns. `x`, `fun`, `slack`,
+    `con` and the marginals have the derivatives of the solution of these equations. Where more or fewer
+    are active, the solution has no derivative, and a `SingularError` is raised.
 
     Examples
     --------
@@ -59,8 +59,8 @@ def linprog(
         return result
     if integrality is not None and np.any(integrality):
         raise errors.MissingRuleError(
-            f"linprog with integrality= has no rule for traced values, at {errors.user_location()}. Solve the "
-            "program with plain values."
+            f"linprog with integrality= has no rule for traced values, at {errors.user_location()}. "
+            "Solve the program with plain values."
         )
     return _differentiated(result, given, bounds)
 
@@ -93,9 +93,9 @@ def _differentiated(result: Any, given: dict[str, Any], bounds: Any) -> Any:
     system = np.concatenate(rows) if rows else np.zeros((0, size))
     if shape_of(system)[0] != size or np.linalg.matrix_rank(plain(system)) < size:
         raise errors.SingularError(
-            f"linprog: {shape_of(system)[0]} constraints are active at the solution for {size} unknowns, so the "
-            f"solution has no derivative, at {errors.user_location()}. Remove constraints that follow from others, or "
-            "change the costs slightly."
+            f"linprog: {shape_of(system)[0]} constraints are active at the solution for {size} "
+            f"unknowns, so the solution has no derivative, at {errors.user_location()}. Remove "
+            "constraints that follow from others, or change the costs slightly."
         )
     found = np.linalg.solve(system, np.concatenate(targets))
     result.x = with_value(x, found)

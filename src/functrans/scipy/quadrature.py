@@ -1,11 +1,12 @@
 """Integrals of functions: quad, dblquad, tplquad, nquad, quad_vec and fixed_quad of scipy.integrate.
 
-QUADPACK computes the value. The derivative of an integral is the integral of the derivative, summed over nodes
-(nodes.py), plus the integrand at limits that move.
+QUADPACK computes the value. The derivative of an integral is the integral of the derivative, summed over
+nodes (nodes.py), plus the integrand at limits that move.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,17 +16,18 @@ from typing import Any
 import numpy as np
 
 from functrans.core.dispatch import concrete
-from functrans.core.shapes import shape_of
 from functrans.scipy.loading import load
 from functrans.scipy.nodes import Pieces, beyond, integral, values_at
 from functrans.scipy.solutions import arguments, is_differentiated, plain, with_value
 from functrans.surface.table import as_array
 
 si = load("scipy.integrate")
+_scipy = load("scipy")
 
 
 class _Mode(threading.local):
-    """Inside of integrals that need only values, integrals are plain, and note that they have derivatives."""
+    """Inside of integrals that need only values, integrals are plain, and note that they have "
+    "derivatives."""
 
     values_only = False
     seen = False
@@ -90,8 +92,9 @@ def quad(
 ) -> Any:
     """The integral of a function from a to b, and an estimate of its error; SciPy's `quad`.
 
-    The integral has derivatives with respect to the limits, `wvar`, the values that `func` closes over, and those in
-    `args`. A jump of the integrand must not move with them: pass such a point as a limit of two integrals.
+    The integral has derivatives with respect to the limits, `wvar`, the values that `func` closes over,
+    and those in `args`. A jump of the integrand must not move with them: pass such a point as a limit of
+    two integrals.
 
     Examples
     --------
@@ -105,12 +108,29 @@ def quad(
     """
     given = arguments(args)
     if complex_func:
-        return _complex_quad(func, given, full_output, a, b, (epsabs, epsrel, limit, points, weight, wvar, wopts, maxp1, limlst))
-    settings = (epsabs, epsrel, limit, plain(points), weight, plain(wvar), plain(wopts), maxp1, limlst)
-    if not callable(func):  # a LowLevelCallable
+        return _complex_quad(
+            func,
+            given,
+            full_output,
+            a,
+            b,
+            (epsabs, epsrel, limit, points, weight, wvar, wopts, maxp1, limlst),
+        )
+    settings = (
+        epsabs,
+        epsrel,
+        limit,
+        plain(points),
+        weight,
+        plain(wvar),
+        plain(wopts),
+        maxp1,
+        limlst,
+    )
+    if isinstance(func, _scipy.LowLevelCallable):
         return si.quad(func, plain(a), plain(b), given, full_output, *settings)
     integrand = _Integrand(func, given)
-    low, high = _number(a), _number(b)
+    low, high = plain(a), plain(b)
     out = si.quad(integrand, low, high, (), 1, *settings)
     if not _finish(integrand.seen or is_differentiated(a, b, wvar)):
         if full_output:
@@ -125,7 +145,9 @@ def quad(
 
 
 def _number(limit: Any) -> Any:
-    return limit if isinstance(limit, (int, float)) and type(limit) in (int, float) else plain(limit)
+    return (
+        limit if isinstance(limit, (int, float)) and type(limit) in (int, float) else plain(limit)
+    )
 
 
 def _complex_quad(func: Any, args: Any, full_output: Any, a: Any, b: Any, settings: Any) -> Any:
@@ -166,7 +188,7 @@ def _traced_quad(
             # Each piece has at most one period.
             parts = int(np.ceil(abs((high - low) * frequency) / (2 * np.pi))) or 1
             at = np.linspace(min(low, high), max(low, high), parts + 1)
-            pieces = Pieces(list(zip(at[:-1], at[1:], strict=True)), sign=sign)
+            pieces = Pieces(list(itertools.pairwise(at)), sign=sign)
             total = sum_up(whole, plain_whole, pieces)
         function = whole
     else:
@@ -197,7 +219,9 @@ def _pieces(low: float, high: float, edges: list[Any]) -> Pieces:
     def away(t: Any) -> Any:
         distance, slope = (1 - t) / t, 1 / t**2
         if both:
-            return np.concatenate([distance, -distance]), orientation * np.concatenate([slope, slope])
+            return np.concatenate([distance, -distance]), orientation * np.concatenate(
+                [slope, slope]
+            )
         return finite + direction * distance, orientation * slope
 
     return _Both(edges, away) if both else Pieces(edges, away)
@@ -240,9 +264,7 @@ def _algebraic(function: Any, limits: Any, weight: str, wvar: Any, edges: Any, s
     at = [u for u in inner if 0 < u < 1]
     lower = [0.0, *(u for u in at if u <= middle)]
     upper = [*(u - 1 for u in at if u >= middle), 0.0]
-    pieces = Pieces(
-        [*zip(lower[:-1], lower[1:], strict=True), *zip(upper[:-1], upper[1:], strict=True)]
-    )
+    pieces = Pieces([*itertools.pairwise(lower), *itertools.pairwise(upper)])
     plain_f = lambda x: plain(function(x))
     plain_weighted = weighted(low, high, plain(alpha), plain(beta), plain_f)
     return sum_up(weighted(a, b, alpha, beta, function), plain_weighted, pieces)
@@ -276,7 +298,8 @@ def _principal_value(function: Any, limits: Any, c: Any, sum_up: Any) -> Any:
 def _fourier(whole: Any, low: float, high: float, frequency: float) -> Any:
     """∫ of a wave that goes on forever: half periods form an alternating series.
 
-    It is summed with the weights of Cohen, Rodriguez Villegas and Zagier (2000): n terms give 0.77 n digits.
+    It is summed with the weights of Cohen, Rodriguez Villegas and Zagier (2000): n terms give 0.77 n
+    digits.
     """
     start, direction = (low, 1.0) if np.isinf(high) else (high, -1.0)
     half = np.pi / abs(frequency)
@@ -284,7 +307,9 @@ def _fourier(whole: Any, low: float, high: float, frequency: float) -> Any:
     direct, terms = 12, 24
     at, weight = np.polynomial.legendre.leggauss(24)
     edges = start + direction * half * np.arange(direct + terms + 1)
-    first = Pieces([tuple(sorted((edges[0], edges[1])))]).nodes(16)[:2]  # it may be singular at the limit
+    first = Pieces([tuple(sorted((edges[0], edges[1])))]).nodes(16)[
+        :2
+    ]  # it may be singular at the limit
     d = (3 + np.sqrt(8)) ** terms
     d = (d + 1 / d) / 2
     coefficient, term, factors = -1.0, -d, []
@@ -303,11 +328,16 @@ def _fourier(whole: Any, low: float, high: float, frequency: float) -> Any:
 
 
 def nquad(
-    func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False
+    func: Callable[..., Any],
+    ranges: Any,
+    args: Any = None,
+    opts: Any = None,
+    full_output: bool = False,
 ) -> Any:
     """The integral of a function over several variables, and an estimate of its error; SciPy's `nquad`.
 
-    It has derivatives with respect to the limits, and the values that the functions close over or get in `args`.
+    It has derivatives with respect to the limits, and the values that the functions close over or get in
+    `args`.
 
     Examples
     --------
@@ -456,15 +486,29 @@ def quad_vec(
     low, high = plain(a), plain(b)
     more = {"args": ()} if _TAKES_ARGS else {}
     out = si.quad_vec(
-        integrand, low, high, epsabs, epsrel, norm, cache_size, limit, workers, plain(points), quadrature, True, **more
-    )  # fmt: skip
+        integrand,
+        low,
+        high,
+        epsabs,
+        epsrel,
+        norm,
+        cache_size,
+        limit,
+        workers,
+        plain(points),
+        quadrature,
+        True,
+        **more,
+    )
     if _finish(integrand.seen or is_differentiated(a, b)):
         low, high = float(low), float(high)
         infinite = np.isinf(low) or np.isinf(high)
         edges = [] if infinite else [tuple(sorted(edge)) for edge in out[2].intervals.tolist()]
         function = lambda x: as_array(f(x, *given))
         tolerance = float(max(epsabs, epsrel * np.max(np.abs(out[0])), out[1]))
-        total = integral(function, integrand, _pieces(low, high, edges), out[0], tolerance, "quad_vec")
+        total = integral(
+            function, integrand, _pieces(low, high, edges), out[0], tolerance, "quad_vec"
+        )
         for edge, side in ((a, -1.0), (b, 1.0)):
             if is_differentiated(edge):
                 total = total + side * beyond(function, edge)

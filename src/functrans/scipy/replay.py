@@ -1,13 +1,15 @@
 """The steps that SciPy took along a path, taken again on traced values.
 
-Explicit methods of Runge and Kutta repeat SciPy's own formulas. For the methods for stiff equations, each step is
-collocation at the nodes of Radau, of order 5 and stable for stiff equations: its equations are solved on plain
-values, and differentiated as other equations are (solutions.py).
+Explicit methods of Runge and Kutta repeat SciPy's own formulas. For the methods for stiff equations, each
+step is collocation at the nodes of Radau, of order 5 and stable for stiff equations: its equations are
+solved on plain values, and differentiated as other equations are (solutions.py).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,8 +96,8 @@ class CollocationStep:
                 step = np.linalg.solve(matrix, concrete(self._residual(stages, plain_y)))
             except np.linalg.LinAlgError:
                 raise errors.SingularError(
-                    f"{name}: a step of the implicit method has no derivative, at {errors.user_location()}. "
-                    "Use another method, or a smaller max_step."
+                    f"{name}: a step of the implicit method has no derivative, at "
+                    f"{errors.user_location()}. Use another method, or a smaller max_step."
                 ) from None
             stages = stages - step
             if not np.max(np.abs(step)) > 1e-12 * (1 + np.max(np.abs(stages))):
@@ -110,14 +112,17 @@ class CollocationStep:
         parts = [stages[k * self.size : (k + 1) * self.size] for k in range(3)]
         slopes = [self.slope(time, part) for time, part in zip(self.times, parts, strict=True)]
         return np.concatenate(
-            [part - y - self.h * _combined(row, slopes) for row, part in zip(_STAGES, parts, strict=True)]
+            [
+                part - y - self.h * _combined(row, slopes)
+                for row, part in zip(_STAGES, parts, strict=True)
+            ]
         )
 
     def _matrix(self, stages: Any) -> Any:
         n = self.size
         columns = []
         for k, time in enumerate(self.times):
-            jacobian = concrete(jacobian_of(lambda y, time=time: self.slope(time, y), stages[k * n : (k + 1) * n]))  # type: ignore[misc]
+            jacobian = concrete(jacobian_of(partial(self.slope, time), stages[k * n : (k + 1) * n]))
             columns.append(np.kron(_STAGES[:, k : k + 1], jacobian))
         return np.eye(3 * n) - self.h * np.concatenate(columns, axis=1)
 
@@ -152,7 +157,9 @@ def moved(slope: Slope, t: Any, y: Any, change: Any) -> Any:
 class Path:
     """A path along the steps of SciPy's `interpolants`, on traced values."""
 
-    def __init__(self, slope: Slope, start: Any, y0: Any, solver: Any, found: Any, more: Any, name: str) -> None:
+    def __init__(
+        self, slope: Slope, start: Any, y0: Any, solver: Any, found: Any, more: Any, name: str
+    ) -> None:
         """`more` are times at which the path is needed, which implicit steps must end at."""
         self.slope = slope
         self.steps: list[Any] = []
@@ -165,7 +172,7 @@ class Path:
         explicit = isinstance(solver, type) and hasattr(solver, "A") and hasattr(solver, "B")
         if explicit:
             first = slope(edges[0], y)
-            for t, after in zip(edges[:-1], edges[1:], strict=True):
+            for t, after in itertools.pairwise(edges):
                 step = ExplicitStep(solver, slope, t, after - t, y, first)
                 self.steps.append(step)
                 y, first = step.end, step.last
@@ -178,7 +185,7 @@ class Path:
             direction = 1.0 if edges[-1] >= edges[0] else -1.0
             inside = [t for t in more if min(edges[0], edges[-1]) < t < max(edges[0], edges[-1])]
             edges = sorted({*map(float, edges), *map(float, inside)}, key=lambda t: direction * t)
-            for t, after in zip(edges[:-1], edges[1:], strict=True):
+            for t, after in itertools.pairwise(edges):
                 self.steps.append(CollocationStep(slope, t, after - t, y, found, name))
                 y = self.steps[-1].end
         self.edges = np.array(edges)
@@ -209,8 +216,8 @@ def event_time(event: Any, path: Path, t: float, name: str) -> tuple[Any, Any]:
     slope = concrete(jvp(along, (np.float64(0.0),), (np.float64(1.0),))[1])
     if slope == 0:
         raise errors.SingularError(
-            f"{name}: an event does not cross zero at t = {t:.6g}, but touches it, so its time has no derivative, at "
-            f"{errors.user_location()}. Use an event function that changes its sign."
+            f"{name}: an event does not cross zero at t = {t:.6g}, but touches it, so its time has no "
+            f"derivative, at {errors.user_location()}. Use an event function that changes its sign."
         )
     change: Any = np.float64(0.0)
     for _ in range(max(derivative_order(), 1)):

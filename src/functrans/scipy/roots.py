@@ -38,7 +38,7 @@ def _differentiated(
     return Equation(function, name, what, elementwise).solution(found)
 
 
-def _bracketing(name: str, title: str) -> Callable[..., Any]:
+def _bracketing(name: str, title: str) -> Any:
     solver = getattr(so, name)
 
     def function(
@@ -69,8 +69,8 @@ def _described(function: Any, name: str, title: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""A root of a function in the interval from a to b, {title}; SciPy's `{name}`.
 
-    It has derivatives with respect to the values that `f` closes over and those in `args`. The root does not
-    depend on the interval.
+    It has derivatives with respect to the values that `f` closes over and those in `args`. The root does
+    not depend on the interval.
 
     Examples
     --------
@@ -144,15 +144,17 @@ def newton(
 ) -> Any:
     """A root near x0, or one for each entry of x0, by Newton's, Halley's or the secant method.
 
-    SciPy's `newton`, with derivatives with respect to the values that `func` closes over and those in `args`.
-    The root does not depend on `x0`.
+    SciPy's `newton`, with derivatives with respect to the values that `func` closes over and those in
+    `args`. The root does not depend on `x0`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from functrans import grad
     >>> from functrans.scipy.optimize import newton
-    >>> grad(lambda a: np.sum(newton(lambda x: x**2 - a, np.ones(2))))(np.array([4.0, 9.0])).round(6)
+    >>> grad(lambda a: np.sum(newton(lambda x: x**2 - a, np.ones(2))))(np.array([4.0, 9.0])).round(
+    ...     6
+    ... )
     array([0.25    , 0.166667])
     """
     args = arguments(args)
@@ -196,7 +198,8 @@ def root_scalar(
 ) -> Any:
     """A root of a function of a number; SciPy's `root_scalar`.
 
-    The `root` in the result has derivatives with respect to the values that `f` closes over and those in `args`.
+    The `root` in the result has derivatives with respect to the values that `f` closes over and those in
+    `args`.
 
     Examples
     --------
@@ -242,8 +245,8 @@ def root(
 ) -> Any:
     """A root of a function of several numbers; SciPy's `root`.
 
-    `x` and `fun` in the result have derivatives with respect to the values that the function closes over and those
-    in `args`.
+    `x` and `fun` in the result have derivatives with respect to the values that the function closes over
+    and those in `args`.
 
     Examples
     --------
@@ -256,8 +259,10 @@ def root(
     array([0.125, 0.125])
     """
     args = arguments(args)
-    out = so.root(plainly(fun, *args), plain(x0), (), method, plainly(jac, *args), tol, callback, options)
-    value = (lambda x: fun(x, *args)[0]) if jac is True else (lambda x: fun(x, *args))
+    out = so.root(
+        plainly(fun, *args), plain(x0), (), method, plainly(jac, *args), tol, callback, options
+    )
+    value: Any = (lambda x: fun(x, *args)[0]) if jac is True else (lambda x: fun(x, *args))
     found = out.x
     out.x = _vector_root(value, found, "root")
     if out.x is not found:
@@ -319,7 +324,7 @@ def fsolve(
         diag,
     )
     found = out[0] if full_output else out
-    value = lambda x: func(x, *args)
+    value: Any = lambda x: func(x, *args)
     traced = _vector_root(value, found, "fsolve")
     if not full_output:
         return traced
@@ -372,7 +377,9 @@ def rosen(x: Any) -> Any:
 def _shifted(inner: Any, before: int, after: int) -> Any:
     rest = shape_of(inner)[1:]
     dtype = dtype_of(inner)
-    return np.concatenate([np.zeros((before, *rest), dtype), inner, np.zeros((after, *rest), dtype)])
+    return np.concatenate(
+        [np.zeros((before, *rest), dtype), inner, np.zeros((after, *rest), dtype)]
+    )
 
 
 def rosen_der(x: Any) -> Any:

@@ -176,7 +176,7 @@ def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
     levels = count.bit_length() - 1
     if count < 1 or 1 << levels != count:
         raise ValueError("Number of samples must be one plus a non-negative power of 2.")
-    row = []
+    row: list[Any] = []
     for level in range(levels + 1):
         step = count >> level
         points = y[..., ::step]

@@ -26,7 +26,17 @@ from functrans.surface.table import as_array
 so = load("scipy.optimize")
 
 _FUNCTIONS = frozenset(
-    {"func", "f", "fprime", "fhess", "fhess_p", "f_eqcons", "f_ieqcons", "fprime_eqcons", "fprime_ieqcons"}
+    {
+        "func",
+        "f",
+        "fprime",
+        "fhess",
+        "fhess_p",
+        "f_eqcons",
+        "f_ieqcons",
+        "fprime_eqcons",
+        "fprime_ieqcons",
+    }
 )
 
 
@@ -51,7 +61,8 @@ def _like_scipys(name: str, run: Callable[[Any, dict[str, Any]], Any], text: str
 def _example(name: str, call: str, title: str) -> str:
     return f"""{title}; SciPy's `{name}`.
 
-    The minimum has derivatives with respect to the values that the function closes over and those in `args`.
+    The minimum has derivatives with respect to the values that the function closes over and those in
+    `args`.
 
     Examples
     --------
@@ -137,7 +148,9 @@ def _older_limits(given: dict[str, Any], more: tuple[Any, ...]) -> list[Limits]:
 
 _QUADRATIC = "(lambda x: np.sum((x - c**2) ** 2), [1.0]"
 fmin = _older(
-    "fmin", f"fmin{_QUADRATIC}, disp=0)[0]", "Minimize a function by the simplex method of Nelder and Mead"
+    "fmin",
+    f"fmin{_QUADRATIC}, disp=0)[0]",
+    "Minimize a function by the simplex method of Nelder and Mead",
 )
 fmin_powell = _older(
     "fmin_powell",
@@ -148,7 +161,9 @@ fmin_bfgs = _older(
     "fmin_bfgs", f"fmin_bfgs{_QUADRATIC}, disp=0)[0]", "Minimize a function by the BFGS method"
 )
 fmin_cg = _older(
-    "fmin_cg", f"fmin_cg{_QUADRATIC}, disp=0)[0]", "Minimize a function by nonlinear conjugate gradients"
+    "fmin_cg",
+    f"fmin_cg{_QUADRATIC}, disp=0)[0]",
+    "Minimize a function by nonlinear conjugate gradients",
 )
 fmin_ncg = _older(
     "fmin_ncg",
@@ -183,11 +198,11 @@ fmin_cobyla = _older(
 def _global(name: str, call: str, title: str) -> Any:
     def run(solver: Any, given: dict[str, Any]) -> Any:
         more = arguments(given.pop("args", ()))
-        function = given["func"]
-        if given.get("vectorized"):
-            value = lambda x: function(x[:, None], *more)[0]
-        else:
-            value = lambda x: function(x, *more)
+        function, vectorized = given["func"], given.get("vectorized")
+
+        def value(x: Any) -> Any:
+            return function(x[:, None], *more)[0] if vectorized else function(x, *more)
+
         limits = limits_of_bounds(given.get("bounds"), _length(given))
         constraints = given.get("constraints") or ()
         limits += limits_of(constraints, lambda x: x)
@@ -261,7 +276,9 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Any
     return so.linear_sum_assignment(plain(as_array(cost_matrix)), maximize)  # type: ignore[no-any-return]
 
 
-def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847656e-8, *args: Any) -> Any:
+def approx_fprime(
+    xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847656e-8, *args: Any
+) -> Any:
     """The gradient or Jacobian of a function by finite differences; SciPy's `approx_fprime`.
 
     The value is that of the differences; its derivatives are those of the exact gradient.

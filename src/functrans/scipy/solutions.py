@@ -1,10 +1,11 @@
 """Solutions that SciPy finds on plain values, with the derivatives of the equations that they satisfy.
 
 SciPy sees plain numbers. The user's function may close over traced values, which need not be known: after
-SciPy, steps x - J^-1 f(x) are taken on traced values, from the plain solution, with the plain Jacobian J there.
-There f vanishes, so that the steps leave the value as it is, and each raises the order up to which the
-derivatives of x are those of the solution by one: the error is multiplied by 1 - J^-1 f'(x), which vanishes there,
-too. All of it is ordinary traced arithmetic, so that the result can be transformed in any way.
+SciPy, steps x - J^-1 f(x) are taken on traced values, from the plain solution, with the plain Jacobian J
+there. There f vanishes, so that the steps leave the value as it is, and each raises the order up to which
+the derivatives of x are those of the solution by one: the error is multiplied by 1 - J^-1 f'(x), which
+vanishes there, too. All of it is ordinary traced arithmetic, so that the result can be transformed in any
+way.
 """
 
 from __future__ import annotations
@@ -136,8 +137,8 @@ class Equation:
         if not last <= 1e-6 * scale:
             warnings.warn(
                 f"{self.name}: the solution that SciPy found is not accurate enough for its derivative, at "
-                f"{errors.user_location()}: a Newton step changes it by {size:.1e}. Lower the tolerance, or "
-                "begin nearer to the solution.",
+                f"{errors.user_location()}: a Newton step changes it by {size:.1e}. Lower the "
+                "tolerance, or begin nearer to the solution.",
                 errors.ConvergenceWarning,
                 stacklevel=errors.user_depth(),
             )

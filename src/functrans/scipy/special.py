@@ -226,8 +226,8 @@ spherical_kn = _spherical(
 def _refuse_exact(name: str, exact: Any) -> None:
     if exact:
         raise errors.OptionError(
-            f"{name}: exact=True computes with integers, which have no derivative, at {errors.user_location()}. Leave it "
-            "out."
+            f"{name}: exact=True computes with integers, which have no derivative, at "
+            f"{errors.user_location()}. Leave it out."
         )
 
 
@@ -273,7 +273,9 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
 
 
 def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
-    """n!, as the gamma function of n + 1; 0 for negative n, unless `extend` is "complex". SciPy's `factorial`.
+    """n!, as the gamma function of n + 1; SciPy's `factorial`.
+
+    It is 0 for negative n, unless `extend` is "complex".
 
     Examples
     --------
@@ -305,7 +307,8 @@ def diric(x: Any, n: Any) -> Any:
         return sc.diric(x, n)
     if holds_traced(n):
         raise errors.MissingRuleError(
-            f"scipy.special.diric has no rule for a traced n, at {errors.user_location()}. Pass a plain integer."
+            f"scipy.special.diric has no rule for a traced n, at {errors.user_location()}. Pass a "
+            "plain integer."
         )
     x, numbers = _floating(x), np.asarray(n)
     out: Any = 0.0
