@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.dispatch import is_anything_running
-from functrans.core.errors import FunctransError
 from functrans.core.shapes import shape_of
 from functrans.scipy.conditions import Limits, at_minimum
 from functrans.scipy.linalg import solve_triangular
@@ -18,6 +16,7 @@ from functrans.scipy.minima import starting_point
 from functrans.scipy.solutions import (
     arguments,
     holds_traced,
+    is_differentiable,
     is_differentiated,
     jacobian_of,
     plain,
@@ -192,11 +191,8 @@ def _supplied(residuals: Any, start: Any, jac: Any, sparsity: Any) -> Any:
         return jac
     size = np.size(plain(residuals(start)))
     function = (jacfwd if size >= start.size else jacrev)(residuals)
-    if is_anything_running():
-        try:
-            function(start)
-        except FunctransError:  # not written with NumPy, so SciPy uses differences
-            return jac
+    if not is_differentiable(function, start):
+        return jac
     return plainly(function)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.dispatch import is_anything_running
 from functrans.core.shapes import shape_of
 from functrans.scipy.conditions import Limits, at_minimum
 from functrans.scipy.loading import load
 from functrans.scipy.solutions import (
     arguments,
+    is_differentiable,
     is_differentiated,
     plain,
     plainly,
@@ -167,15 +167,8 @@ def _settings(
     else:
         both = value_and_grad(value)
         settings = {"fun": lambda vector: _numbers(*plain(both(vector))), "jac": True}
-        if is_anything_running():
-            try:
-                both(start)
-            except errors.FunctransError:  # not written with NumPy, so SciPy uses differences
-                return {
-                    "fun": plainly(value),
-                    "hess": plainly(hess, *args),
-                    "hessp": plainly(hessp, *args),
-                }
+        if not is_differentiable(both, start):
+            settings = {"fun": plainly(value)}
     if hess is not None or hessp is not None:
         settings |= {"hess": plainly(hess, *args), "hessp": plainly(hessp, *args)}
     elif settings.get("jac") is not None:

@@ -17,7 +17,13 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.dispatch import Tracer, carries_derivative, concrete, running_interpreters
+from functrans.core.dispatch import (
+    Tracer,
+    carries_derivative,
+    concrete,
+    is_anything_running,
+    running_interpreters,
+)
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.surface.table import as_array, holds_tracer
 from functrans.transforms.derivatives import stop_gradient
@@ -84,6 +90,23 @@ def jacobian_of(function: Callable[[Any], Any], x: Any) -> Any:
         return jacrev(function)(x)
 
 
+def is_differentiable(derivative: Callable[[Any], Any], x: Any) -> bool:
+    """Whether SciPy can be given a derivative of a user's function; if not, it uses finite differences.
+
+    Outside of transforms, the user has called functrans, and sees the error of a function that it cannot
+    differentiate. Inside, a plain function need not be written for it.
+    """
+    if not is_anything_running():
+        return True
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.DerivativeWarning)  # float(x) ends the derivative
+        try:
+            derivative(x)
+        except Exception:
+            return False
+    return True
+
+
 class Equation:
     """f(x) = 0, for a vector x, or for each entry of an array on its own.
 
@@ -121,19 +144,21 @@ class Equation:
 
     def polished(self, found: Any) -> Any:
         """A plain solution up to rounding: its derivatives are taken there."""
-        x, last, ratio = found, np.inf, 0.0
+        x, last = found, np.inf
+        ratios: list[float] = []
         for _ in range(_POLISHING):
             step = concrete(self.step(x, self.slope(x)))
             size = float(np.max(np.abs(step), initial=0.0))
             scale = 1.0 + float(np.max(np.abs(x), initial=0.0))
             if not size <= min(last, 0.1 * scale):
                 break
-            ratio = size / last if last else 0.0
+            ratios.append(size / last if last else 0.0)
             x, last = x - step, size
             if size <= 1e-13 * scale:
                 return x
-        # Newton's steps shrink by a constant factor where J is singular.
-        self._check(not (ratio > 0.3 and last > 1e-10 * scale))
+        # The steps of Newton's method shrink by a constant factor, 1 - 1/k, towards a root of multiplicity k.
+        is_multiple = len(ratios) > 3 and all(0.4 < ratio < 0.95 for ratio in ratios[-3:])
+        self._check(not is_multiple)
         if not last <= 1e-6 * scale:
             warnings.warn(
                 f"{self.name}: the solution that SciPy found is not accurate enough for its derivative, at "
