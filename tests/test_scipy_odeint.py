@@ -1,15 +1,25 @@
-"""functrans.scipy.integrate.odeint, held against closed forms and numerical derivatives."""
+"""odeint of functrans.scipy.integrate, and the primitive that stands for it in graphs.
+
+Both are held against closed forms and numerical derivatives.
+"""
 
 import numpy as np
 import pytest
+import scipy.integrate as si
 from oracles import assert_trees_close, central_difference_jvp, loop_vmap
-from scipy_cases import check_derivatives, check_staging
+from scipy_cases import check_derivatives, check_lanes, check_staging
 
 import functrans as ft
-from functrans.scipy.integrate import odeint
+from functrans.scipy import integrate
+from functrans.scipy.adjoint import staged_path
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-11}
 TIMES = np.array([0.1, 0.5, 1.2])
+
+
+def odeint(f, y0, t, *args, rtol=1e-8, atol=1e-8):
+    """The primitive, which takes trees."""
+    return staged_path(f, y0, t, args, rtol, atol)
 
 
 def pendulum(y, t, params):
@@ -167,3 +177,67 @@ def test_times_may_be_repeated():
 def test_times_that_turn_are_refused():
     with pytest.raises(ValueError, match=r"0\.0, 2\.0, 1\.0 do neither.*np\.sort"):
         odeint(lambda y, t: -y, 1.0, np.array([0.0, 2.0, 1.0]))
+
+
+# SciPy's function.
+
+F = np.float64
+
+
+def driven(y, t, k):
+    return np.stack([y[1], -k * np.sin(y[0]) + 0.1 * t])
+
+
+def test_odeint_with_respect_to_everything():
+    def path(y0, k, t):
+        return integrate.odeint(driven, y0, t, args=(k,), **TIGHT)
+
+    point = (np.array([0.4, -0.3]), F(1.7), TIMES)
+    np.testing.assert_array_equal(path(*point), si.odeint(driven, *point[::2], (1.7,), **TIGHT))
+    check_derivatives(path, point, rtol=1e-5, atol=1e-6, step=2e-3)
+    check_lanes(path, point, rtol=1e-6, atol=1e-7)
+
+
+def test_odeint_closes_over_traced_values():
+    times = np.array([0.0, 0.0, 1.0, 2.0, 2.0])
+    path = lambda rate: integrate.odeint(lambda y, t: -rate * y, 1.0, times)[:, 0]
+    np.testing.assert_allclose(ft.jacrev(path)(0.5), -times * np.exp(-0.5 * times), atol=1e-7)
+    np.testing.assert_allclose(ft.hessian(lambda r: path(r)[-1])(0.5), 4 / np.e, rtol=1e-6)
+    rates = np.array([0.5, 1.0])
+    np.testing.assert_allclose(ft.vmap(path)(rates), np.stack([path(r) for r in rates]))
+    assert path(0.5).shape == (5,)
+    back = lambda rate: integrate.odeint(lambda y, t: -rate * y, 1.0, times[::-1])[-1, 0]
+    np.testing.assert_allclose(ft.grad(back)(0.5), 2 * np.e, rtol=1e-6)
+
+
+def test_options_of_odeint():
+    slope = lambda t, y, k: driven(y, t, k)
+    start = np.array([0.4, -0.3])
+    jacobian = lambda t, y, k: np.stack([np.stack([0.0, 1.0]), np.stack([-k * np.cos(y[0]), 0.0])])
+
+    def end(k):
+        values, info = integrate.odeint(
+            slope, start, TIMES, (k,), Dfun=jacobian, full_output=True, tfirst=True, hmax=0.2
+        )
+        assert info["message"] == "Integration successful."
+        return values[-1]
+
+    usual = lambda k: integrate.odeint(driven, start, TIMES, (k,), **TIGHT)[-1]
+    np.testing.assert_allclose(ft.jacfwd(end)(1.7), ft.jacfwd(usual)(1.7), rtol=1e-6)
+    assert integrate.odeint(lambda y, t: -y, 3.0, [0.5]).tolist() == [[3.0]]
+
+
+def test_odeint_in_graphs():
+    def final(y0, k):
+        return integrate.odeint(driven, y0, TIMES, (k,), **TIGHT)[-1]
+
+    point = (np.array([0.4, -0.3]), F(1.7))
+    graph = ft.make_graph(final)(*point)
+    np.testing.assert_allclose(graph(*point), final(*point), rtol=1e-8)
+    assert "odeint" in str(graph)
+    gradient = ft.jacrev(final, 1)
+    np.testing.assert_allclose(ft.jit(gradient)(*point), gradient(*point), rtol=1e-6)
+    with pytest.raises(ft.errors.OptionError, match="full_output="):
+        ft.make_graph(
+            lambda k: integrate.odeint(driven, [0.4, 0.1], TIMES, (k,), full_output=1)[0]
+        )(1.7)

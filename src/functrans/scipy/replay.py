@@ -216,7 +216,7 @@ def event_time(event: Any, path: Path, t: float, name: str) -> tuple[Any, Any]:
     slope = concrete(jvp(along, (np.float64(0.0),), (np.float64(1.0),))[1])
     if slope == 0:
         raise errors.SingularError(
-            f"{name}: an event does not cross zero at t = {t:.6g}, but touches it, so its time has no "
+            f"{name}: an event does not cross zero at t = {t:.6g} with a slope, so its time has no "
             f"derivative, at {errors.user_location()}. Use an event function that changes its sign."
         )
     change: Any = np.float64(0.0)
