@@ -132,15 +132,14 @@ def test_integer_arguments_and_python_branches():
     np.testing.assert_allclose(ft.grad(final)(0.7), ft.grad(closed)(0.7), rtol=1e-5)
 
 
-def test_closing_over_a_traced_value_is_refused():
+def test_the_primitive_closes_over_traced_values():
     def final(rate):
-        return odeint(lambda y, t: -rate * y, 1.0, TIMES)[-1]
+        return odeint(lambda y, t: -rate * y, 1.0, np.array([0.0, 2.0]))[-1]
 
-    for transform in (ft.grad(final), lambda r: ft.jvp(final, (r,), (1.0,))):
-        with pytest.raises(ft.errors.InputTypeError, match="not among its arguments"):
-            transform(0.5)
-    with pytest.raises(ft.errors.InputTypeError, match="not among its arguments"):
-        ft.vmap(final)(np.array([0.5, 0.6]))
+    np.testing.assert_allclose(ft.grad(final)(0.5), -2 / np.e, rtol=1e-6)
+    np.testing.assert_allclose(ft.jvp(final, (0.5,), (1.0,))[1], -2 / np.e, rtol=1e-6)
+    rates = np.array([0.5, 0.6])
+    np.testing.assert_allclose(ft.vmap(final)(rates), np.exp(-2 * rates), rtol=1e-6)
 
 
 def test_a_slope_of_another_shape_is_refused():
@@ -235,6 +234,8 @@ def test_odeint_in_graphs():
     graph = ft.make_graph(final)(*point)
     np.testing.assert_allclose(graph(*point), final(*point), rtol=1e-8)
     assert "odeint" in str(graph)
+    closed = ft.jit(lambda k: integrate.odeint(lambda y, t: driven(y, t, k), point[0], TIMES)[-1])
+    np.testing.assert_allclose(closed(F(1.7)), final(*point), rtol=1e-6)
     gradient = ft.jacrev(final, 1)
     np.testing.assert_allclose(ft.jit(gradient)(*point), gradient(*point), rtol=1e-6)
     with pytest.raises(ft.errors.OptionError, match="full_output="):

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core import errors
-from functrans.core.dispatch import Tracer
+from functrans.core.dispatch import is_anything_running
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, shape_of
 from functrans.ops.families import with_lanes
 from functrans.scipy.loading import load
-from functrans.solvers.ode import read_problem
+from functrans.scipy.solutions import plain
+from functrans.solvers.ode import closed_equation, read_problem
 from functrans.solvers.sensitivities import RightHandSide, cotangents_of_path, tangent_of_path
 from functrans.transforms.batching import vmap
 from functrans.transforms.leaves import bare, tracked
@@ -30,6 +30,9 @@ def staged_path(
 ) -> Any:
     """The solution of dy/dt = f(y, t, *args) at the times t, as one operation of a graph."""
     equation, start, times, leaves, rebuild = read_problem(f, y0, t, args)
+    if is_anything_running():
+        equation, captured = closed_equation(equation, [start, times, *leaves])
+        leaves = [*captured, *leaves]
     return rebuild(solution(start, times, *leaves, equation=equation, rtol=rtol, atol=atol))
 
 
@@ -37,14 +40,7 @@ def _solve(y0: Any, t: Any, *leaves: Any, equation: Any, rtol: float, atol: floa
     """The solution from NumPy and SciPy alone: a Runge-Kutta method of order 8 with adaptive steps."""
 
     def slope(time: float, y: Any) -> Any:
-        out = equation(y, time, *leaves)
-        if isinstance(out, Tracer):
-            raise errors.InputTypeError(
-                f"odeint: the equation {equation} depends on a value that is traced by "
-                f"{out.interpreter.transform} and is not among its arguments, at "
-                f"{errors.user_location()}. Pass it through args=."
-            )
-        return out
+        return plain(equation(y, time, *leaves))
 
     y0, t = np.asarray(y0), np.asarray(t)
     fresh = np.append(True, t[1:] != t[:-1])  # a time may repeat, but not for SciPy

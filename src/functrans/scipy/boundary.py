@@ -12,7 +12,7 @@ from functrans.core.dispatch import concrete
 from functrans.core.shapes import shape_of
 from functrans.scipy.loading import load
 from functrans.scipy.solutions import (
-    Equation,
+    ImplicitEquation,
     holds_traced,
     is_differentiated,
     plain,
@@ -100,7 +100,7 @@ def solve_bvp(
             f"solve_bvp with S= has no rule for traced values, at {errors.user_location()}. Begin the "
             "interval beyond the singular point."
         )
-    z = Equation(equations, "solve_bvp", "the Jacobian of the equations").solution(found)
+    z = ImplicitEquation(equations, "solve_bvp", "the Jacobian of the equations").solution(found)
     result.y = states(z)
     slope = as_array(fun(result.x, result.y, *more(z)))
     result.yp = with_value(result.yp, slope)

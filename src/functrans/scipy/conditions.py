@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functrans.core.dispatch import concrete
-from functrans.scipy.solutions import Equation, is_differentiated, jacobian_of, plain
+from functrans.scipy.solutions import ImplicitEquation, is_differentiated, jacobian_of, plain
 from functrans.surface.table import as_array
 from functrans.transforms.derivatives import grad
 
@@ -37,10 +37,10 @@ def at_minimum(loss: Callable[[Any], Any], found: Any, limits: list[Limits], nam
     gradient = grad(loss)
     what = "the matrix of second derivatives of the function"
     if not limits:
-        return Equation(gradient, name, what).solution(found)
+        return ImplicitEquation(gradient, name, what).solution(found)
     active = _active(gradient, found, limits)
     if not active:
-        return Equation(gradient, name, what).solution(found)
+        return ImplicitEquation(gradient, name, what).solution(found)
     held, multipliers = active
     size = len(found)
 
@@ -55,7 +55,7 @@ def at_minimum(loss: Callable[[Any], Any], found: Any, limits: list[Limits], nam
         return np.concatenate([grad(lagrangian)(x), *gaps])
 
     what = "the matrix of second derivatives of the function with its active constraints"
-    z = Equation(conditions, name, what).solution(np.concatenate([found, multipliers]))
+    z = ImplicitEquation(conditions, name, what).solution(np.concatenate([found, multipliers]))
     return z[:size]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core import errors
+from functrans.core import errors, tree
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.scipy.adjoint import staged_path
@@ -26,7 +26,7 @@ from functrans.scipy.solutions import (
     with_value,
 )
 from functrans.surface.table import as_array
-from functrans.transforms.leaves import is_known
+from functrans.transforms.leaves import is_known, is_staging
 
 si = load("scipy.integrate")
 
@@ -300,7 +300,9 @@ def odeint(
         for name, value in (("rtol", rtol), ("atol", atol))
     }
     slope = _Slope(func, given, bool(tfirst))
-    if not all(map(is_known, (initial, times, *given))):
+    leaves = (initial, times, *tree.leaves(given))
+    unknown = not all(map(is_known, leaves))
+    if unknown or (is_staging() and not is_known(slope.raw(plain(times)[0], plain(initial)))):
         if full_output:
             raise errors.OptionError(
                 "odeint: full_output= is not available while a function is staged, at "

@@ -10,7 +10,7 @@ import numpy as np
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.scipy.loading import load
 from functrans.scipy.solutions import (
-    Equation,
+    ImplicitEquation,
     arguments,
     is_differentiated,
     plain,
@@ -35,7 +35,7 @@ def _differentiated(
     """A root, with derivatives if the function depends on values that are differentiated."""
     if not np.all(np.isfinite(found)) or not is_differentiated(function(found)):
         return found
-    return Equation(function, name, what, elementwise).solution(found)
+    return ImplicitEquation(function, name, what, elementwise).solution(found)
 
 
 def _bracketing(name: str, title: str) -> Any:

@@ -107,7 +107,7 @@ def is_differentiable(derivative: Callable[[Any], Any], x: Any) -> bool:
     return True
 
 
-class Equation:
+class ImplicitEquation:
     """f(x) = 0, for a vector x, or for each entry of an array on its own.
 
     `name` is SciPy's name of the solver, for messages.
