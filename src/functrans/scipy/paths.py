@@ -278,8 +278,8 @@ def odeint(
     """Solve dy/dt = func(y, t, *args) from y(t[0]) = y0, at the times t; SciPy's `odeint`.
 
     It has derivatives with respect to y0, t, the values that `func` closes over, and those in `args`.
-    Under `jit`, values must be in `args`, and another method is used, of order 8, which is not for stiff
-    equations. For pytrees, and for derivatives in constant memory, use `functrans.odeint`.
+    Under `jit`, another method is used, of order 8, which is not for stiff equations. For pytrees, and for
+    derivatives in constant memory, use `functrans.odeint`.
 
     Examples
     --------

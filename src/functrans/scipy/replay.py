@@ -84,7 +84,7 @@ _STAGES = (_NODES[:, None] ** [1, 2, 3] / [1, 2, 3]) @ np.linalg.inv(_NODES[:, N
 class CollocationStep:
     """One implicit step, from t to t + h. `guess(t)` is the path nearby, plain."""
 
-    def __init__(self, slope: Slope, t: float, h: float, y: Any, guess: Any, name: str) -> None:
+    def __init__(self, slope: Slope, t: float, h: float, y: Any, guess: Any) -> None:
         self.slope, self.t, self.h, self.y = slope, t, h, y
         self.size = shape_of(y)[0]
         self.times = t + _NODES * h
@@ -92,13 +92,7 @@ class CollocationStep:
         stages = np.concatenate([guess(time) for time in self.times])
         for _ in range(_ITERATIONS):
             matrix = self._matrix(stages)
-            try:
-                step = np.linalg.solve(matrix, concrete(self._residual(stages, plain_y)))
-            except np.linalg.LinAlgError:
-                raise errors.SingularError(
-                    f"{name}: a step of the implicit method has no derivative, at "
-                    f"{errors.user_location()}. Use another method, or a smaller max_step."
-                ) from None
+            step = np.linalg.solve(matrix, concrete(self._residual(stages, plain_y)))
             stages = stages - step
             if not np.max(np.abs(step)) > 1e-12 * (1 + np.max(np.abs(stages))):
                 break
@@ -186,7 +180,7 @@ class Path:
             inside = [t for t in more if min(edges[0], edges[-1]) < t < max(edges[0], edges[-1])]
             edges = sorted({*map(float, edges), *map(float, inside)}, key=lambda t: direction * t)
             for t, after in itertools.pairwise(edges):
-                self.steps.append(CollocationStep(slope, t, after - t, y, found, name))
+                self.steps.append(CollocationStep(slope, t, after - t, y, found))
                 y = self.steps[-1].end
         self.edges = np.array(edges)
 

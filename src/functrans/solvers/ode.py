@@ -190,7 +190,9 @@ def _check_order(times: Any) -> None:
             )
 
 
-def closed_equation(equation: RightHandSide, operands: list[Any]) -> tuple[RightHandSide, list[Any]]:
+def closed_equation(
+    equation: RightHandSide, operands: list[Any]
+) -> tuple[RightHandSide, list[Any]]:
     """An equation as a procedure, if it can be staged; values it closes over become first parameters."""
     y0, t, *parameters = operands
     specs = [strong(spec_of(y0)), spec_of(t[0]), *map(spec_of, parameters)]
