@@ -34,6 +34,14 @@ def double(x):
     return 2 * x
 
 
+def _box(args):  # with nan as a limit, SciPy takes hours
+    return integrate.tplquad(lambda z, y, x, *_: x * y, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, args)
+
+
+def _cubic(x):
+    return x**3 - 2
+
+
 def _limited(test, steps=30):
     """A test of a loop that a wrong one cannot keep running."""
     left = iter(range(steps))
@@ -264,6 +272,22 @@ CALLS = {
     "random.truncated_normal": (random.truncated_normal, (KEY, -1.0, 1.0, (3,))),
     "random.uniform": (random.uniform, (KEY, (3,), float, 0.0, 1.0)),
     "random.weibull_min": (random.weibull_min, (KEY, 1.0, 2.0, (3,))),
+    "scipy.integrate.cumulative_simpson": (integrate.cumulative_simpson, (X,)),
+    "scipy.integrate.cumulative_trapezoid": (integrate.cumulative_trapezoid, (X, X)),
+    "scipy.integrate.dblquad": (integrate.dblquad, (lambda y, x: x * y, 0.0, 1.0, 0.0, 1.0)),
+    "scipy.integrate.fixed_quad": (integrate.fixed_quad, (square, 0.0, 1.0)),
+    "scipy.integrate.nquad": (integrate.nquad, (square, [(0.0, 1.0)])),
+    "scipy.integrate.quad": (integrate.quad, (square, 0.0, 1.0)),
+    "scipy.integrate.quad_vec": (integrate.quad_vec, (square, 0.0, 1.0)),
+    "scipy.integrate.romb": (integrate.romb, (X, 0.5)),
+    "scipy.integrate.simpson": (integrate.simpson, (X, X)),
+    "scipy.integrate.solve_bvp": (
+        integrate.solve_bvp,
+        (lambda x, y: -y, lambda a, b: a - 1.0, X, np.ones((1, 3))),
+    ),
+    "scipy.integrate.solve_ivp": (integrate.solve_ivp, (lambda t, y: -y, (0.0, 1.0), X)),
+    "scipy.integrate.tplquad": (_box, ((),)),
+    "scipy.integrate.trapezoid": (integrate.trapezoid, (X, X)),
     "scipy.integrate.odeint": (integrate.odeint, (lambda y, t: -y, X, np.linspace(0.0, 1.0, 3))),
     "scipy.linalg.block_diag": (linalg.block_diag, (SPD, SPD)),
     "scipy.linalg.cho_factor": (linalg.cho_factor, (SPD,)),
@@ -278,8 +302,59 @@ CALLS = {
     "scipy.linalg.solve_triangular": (linalg.solve_triangular, (SPD, np.ones(2), 0, True)),
     "scipy.linalg.sqrtm": (linalg.sqrtm, (SPD,)),
     "scipy.linalg.toeplitz": (linalg.toeplitz, (X, X)),
+    "scipy.optimize.approx_fprime": (optimize.approx_fprime, (X, loss)),
+    "scipy.optimize.basinhopping": (optimize.basinhopping, (loss, X, 2)),
+    "scipy.optimize.bisect": (optimize.bisect, (_cubic, 0.0, 3.0)),
+    "scipy.optimize.brent": (optimize.brent, (square,)),
+    "scipy.optimize.brenth": (optimize.brenth, (_cubic, 0.0, 3.0)),
+    "scipy.optimize.brentq": (optimize.brentq, (_cubic, 0.0, 3.0)),
+    "scipy.optimize.check_grad": (optimize.check_grad, (loss, double, X)),
+    "scipy.optimize.curve_fit": (optimize.curve_fit, (lambda x, a: a * x, X, X)),
+    "scipy.optimize.differential_evolution": (
+        optimize.differential_evolution,
+        (loss, [(-1.0, 2.0)]),
+    ),
+    "scipy.optimize.direct": (optimize.direct, (loss, [(-1.0, 2.0)])),
+    "scipy.optimize.dual_annealing": (optimize.dual_annealing, (loss, [(-1.0, 2.0)], (), 5)),
+    "scipy.optimize.fixed_point": (optimize.fixed_point, (np.cos, 1.0)),
+    "scipy.optimize.fmin": (optimize.fmin, (loss, X)),
+    "scipy.optimize.fmin_bfgs": (optimize.fmin_bfgs, (loss, X)),
+    "scipy.optimize.fmin_cg": (optimize.fmin_cg, (loss, X)),
+    "scipy.optimize.fmin_cobyla": (optimize.fmin_cobyla, (loss, X, [np.sum])),
+    "scipy.optimize.fmin_l_bfgs_b": (optimize.fmin_l_bfgs_b, (loss, X, double)),
+    "scipy.optimize.fmin_ncg": (optimize.fmin_ncg, (loss, X, double)),
+    "scipy.optimize.fmin_powell": (optimize.fmin_powell, (loss, X)),
+    "scipy.optimize.fmin_slsqp": (optimize.fmin_slsqp, (loss, X)),
+    "scipy.optimize.fmin_tnc": (optimize.fmin_tnc, (loss, X, double)),
+    "scipy.optimize.fminbound": (optimize.fminbound, (square, -1.0, 2.0)),
+    "scipy.optimize.fsolve": (optimize.fsolve, (_cubic, 1.0)),
+    "scipy.optimize.golden": (optimize.golden, (square,)),
+    "scipy.optimize.leastsq": (optimize.leastsq, (double, X)),
+    "scipy.optimize.linear_sum_assignment": (optimize.linear_sum_assignment, (SPD,)),
+    "scipy.optimize.linprog": (optimize.linprog, (X, [-X], [-1.0])),
+    "scipy.optimize.lsq_linear": (optimize.lsq_linear, (SPD, np.ones(2))),
+    "scipy.optimize.minimize_scalar": (optimize.minimize_scalar, (square,)),
+    "scipy.optimize.newton": (optimize.newton, (_cubic, 1.0)),
+    "scipy.optimize.nnls": (optimize.nnls, (SPD, np.ones(2))),
+    "scipy.optimize.ridder": (optimize.ridder, (_cubic, 0.0, 3.0)),
+    "scipy.optimize.root": (optimize.root, (_cubic, X)),
+    "scipy.optimize.root_scalar": (optimize.root_scalar, (_cubic, (), "brentq", (0.0, 3.0))),
+    "scipy.optimize.rosen": (optimize.rosen, (X,)),
+    "scipy.optimize.rosen_der": (optimize.rosen_der, (X,)),
+    "scipy.optimize.rosen_hess": (optimize.rosen_hess, (X,)),
+    "scipy.optimize.rosen_hess_prod": (optimize.rosen_hess_prod, (X, T)),
+    "scipy.optimize.shgo": (optimize.shgo, (loss, [(-1.0, 2.0)])),
+    "scipy.optimize.toms748": (optimize.toms748, (_cubic, 0.0, 3.0)),
     "scipy.optimize.least_squares": (optimize.least_squares, (double, X)),
     "scipy.optimize.minimize": (optimize.minimize, (loss, X)),
+    "scipy.special.assoc_legendre_p": (special.assoc_legendre_p, (2, 1, X / 3)),
+    "scipy.special.comb": (special.comb, (X + 2, 2)),
+    "scipy.special.diric": (special.diric, (X, 3)),
+    "scipy.special.factorial": (special.factorial, (X,)),
+    "scipy.special.legendre_p": (special.legendre_p, (2, X)),
+    "scipy.special.perm": (special.perm, (X + 2, 2)),
+    "scipy.special.sph_harm_y": (special.sph_harm_y, (2, 1, X, 0.5)),
+    "scipy.special.sph_legendre_p": (special.sph_legendre_p, (2, 1, X)),
     "scipy.special.log_softmax": (special.log_softmax, (X, 0)),
     "scipy.special.logsumexp": (special.logsumexp, (X, 0, None)),
     "scipy.special.multigammaln": (special.multigammaln, (X + 2, 2)),

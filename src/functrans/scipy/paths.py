@@ -87,7 +87,7 @@ def solve_ivp(
     given = () if args is None else tuple(args)
     slope = _Slope(fun, given)
     conditions = _Events(events, given)
-    start, stop = t_span[0], t_span[1]
+    start, stop = t_span
     initial = as_array(y0)
     if dtype_of(initial).kind not in "fc":
         initial = initial.astype(float)

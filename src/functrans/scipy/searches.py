@@ -233,7 +233,7 @@ def _global(name: str, call: str, title: str) -> Any:
 def _length(given: dict[str, Any]) -> int:
     bounds = given.get("bounds")
     if bounds is None:
-        return int(np.size(plain(given["x0"])))
+        return int(np.size(plain(given.get("x0", ()))))
     return int(np.size(bounds.lb)) if isinstance(bounds, so.Bounds) else len(bounds)
 
 

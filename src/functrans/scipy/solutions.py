@@ -25,7 +25,8 @@ from functrans.core.dispatch import (
     running_interpreters,
 )
 from functrans.core.shapes import dtype_of, shape_of
-from functrans.surface.table import as_array, holds_tracer
+from functrans.core.tree import too_deep
+from functrans.surface.table import as_array
 from functrans.transforms.derivatives import stop_gradient
 from functrans.transforms.forward_mode import jvp
 from functrans.transforms.jacobians import jacfwd, jacrev
@@ -38,14 +39,21 @@ def derivative_order() -> int:
 
 def plain(value: Any) -> Any:
     """A value without derivatives, for SciPy; traced values may be anywhere in lists, tuples and dicts."""
+    try:
+        return _plain(value)
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, Tracer):
         return concrete(value)
     if type(value) is tuple:
-        return tuple(plain(each) for each in value)
+        return tuple([_plain(each) for each in value])
     if type(value) is list:
-        return [plain(each) for each in value]
+        return [_plain(each) for each in value]
     if type(value) is dict:
-        return {key: plain(each) for key, each in value.items()}
+        return {key: _plain(each) for key, each in value.items()}
     return value
 
 
@@ -58,18 +66,24 @@ def plainly(function: Any, *more: Any) -> Any:
 
 def is_differentiated(*values: Any) -> bool:
     """Whether a derivative can be asked of one of these values, or of one in their lists and tuples."""
-    return any(
-        is_differentiated(*value) if isinstance(value, (list, tuple)) else carries_derivative(value)
-        for value in values
-    )
+    return _any_of(carries_derivative, values)
 
 
 def holds_traced(*values: Any) -> bool:
     """Whether one of these values is traced, or one in their lists, tuples and dicts."""
-    return any(
-        holds_traced(*value.values()) if type(value) is dict else holds_tracer(value)
-        for value in values
-    )
+    return _any_of(lambda value: isinstance(value, Tracer), values)
+
+
+def _any_of(test: Callable[[Any], bool], values: Any) -> bool:
+    try:
+        return any(
+            _any_of(test, tuple(value.values()) if type(value) is dict else value)
+            if type(value) in (list, tuple, dict)
+            else test(value)
+            for value in values
+        )
+    except RecursionError:
+        raise too_deep() from None
 
 
 def arguments(args: Any) -> tuple[Any, ...]:
