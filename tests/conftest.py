@@ -1,11 +1,16 @@
-"""Settings shared by the whole test suite: how hypothesis draws, and where tests may write."""
+"""Settings shared by the whole test suite: how hypothesis draws, what is collected, where tests may write."""
 
+import gc
 import os
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+# Tests run on all cores already: more threads for products of matrices would only wait for each other.
+# NumPy reads this when it is first imported, which no module above does.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile(
     "functrans",
@@ -17,6 +22,23 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("functrans")
+
+# Modules that import what may be absent, by their marker: without it, they are not even imported.
+_OPTIONAL = {"peers": "_against_torch.py", "notebooks": "test_notebooks.py"}
+
+
+def pytest_ignore_collect(collection_path, config):
+    for marker, ending in _OPTIONAL.items():
+        if f"not {marker}" in config.option.markexpr and collection_path.name.endswith(ending):
+            return True
+    return None
+
+
+def pytest_collection_finish():
+    """The tests themselves are no garbage: collections need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
+
 
 ROOT = Path(__file__).resolve().parents[1]
 _CACHES = ("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".ruff_cache")
@@ -45,3 +67,12 @@ def only_temporary_files_are_written():
     # A path may be relative to another folder than the current one: only what is there counts.
     left = [path for path in _written if os.path.lexists(path)]
     assert not left, f"the test wrote {left}: use tmp_path, or change to it"
+
+
+@pytest.fixture
+def without_hooks():
+    """The messages about what only works with hooks: see functrans.core.hooks."""
+    import functrans
+
+    with functrans.use_hooks(False):
+        yield

@@ -8,10 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from functrans import errors as errors
-from functrans import numpy as numpy
 from functrans import tree as tree
 from functrans.core.allocator import keep_freed_memory as _keep_freed_memory
 from functrans.core.conversions import COUNTERPARTS as _COUNTERPARTS
+from functrans.core.hooks import PACKAGES as _PACKAGES
+from functrans.core.hooks import use_hooks
 from functrans.core.primitive import add_source as _add_source
 from functrans.core.publishing import publish as _publish
 from functrans.core.shapes import ArraySpec
@@ -35,6 +36,7 @@ from functrans.tree import ravel_pytree
 if TYPE_CHECKING:
     from functrans import checkpoint_policies as checkpoint_policies
     from functrans import debugging as debugging
+    from functrans import numpy as numpy
     from functrans import plot as plot
     from functrans import random as random
     from functrans import scipy as scipy
@@ -80,18 +82,44 @@ _LAZY["scipy.special._ufuncs"] = "functrans.scipy.rules"
 def _load_scipy() -> None:
     """Import the primitives of functrans.scipy, if SciPy is there."""
     try:
-        from functrans.scipy import integrate, matrices, rules  # noqa: F401
+        from functrans.scipy import (  # noqa: F401
+            adjoint,
+            bands,
+            cosine_transforms,
+            eigenvectors,
+            filters,
+            matrices,
+            matrix_functions,
+            rules,
+        )
     except ModuleNotFoundError as error:
         if error.name != "scipy":
             raise
 
 
 _add_source(_load_scipy)
-_COUNTERPARTS.update(
-    (f"scipy.{name}", f"functrans.scipy.{name}")
-    for name in ("integrate", "linalg", "optimize", "special", "stats")
+_SCIPY = (
+    *(
+        "fft",
+        "integrate",
+        "interpolate",
+        "linalg",
+        "ndimage",
+        "optimize",
+        "signal",
+        "signal.windows",
+    ),
+    *("spatial.distance", "spatial.transform", "special", "stats"),
 )
+_COUNTERPARTS.update((f"scipy.{name}", f"functrans.scipy.{name}") for name in _SCIPY)
 
+
+_PACKAGES |= {
+    "numpy": "functrans.surface.hooked",
+    "math": "functrans.surface.hooked_math",
+    "cmath": "functrans.surface.hooked_math",
+    "scipy": "functrans.scipy.hooks",
+}
 
 # What is imported when it is first used, so that `import functrans` stays fast, and where it is.
 _LATER = {
@@ -126,7 +154,16 @@ _LATER = {
     "trace_steps": "drawing.steps",
     "while_loop": "control.loops",
 }
-_MODULES = ("checkpoint_policies", "debugging", "plot", "random", "scipy", "testing", "torch")
+_MODULES = (
+    "checkpoint_policies",
+    "debugging",
+    "numpy",
+    "plot",
+    "random",
+    "scipy",
+    "testing",
+    "torch",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -201,6 +238,7 @@ __all__ = [
     "testing",
     "trace_steps",
     "tree",
+    "use_hooks",
     "value_and_grad",
     "vjp",
     "vmap",

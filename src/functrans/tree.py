@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from functrans.core import errors
+from functrans.core import tree as _core
 from functrans.core.publishing import publish as _publish
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tree import (
     Tree,
-    TreeDef,
     all,
     check_array,
     flatten,
@@ -25,6 +25,16 @@ from functrans.core.tree import (
     structure,
     unflatten,
 )
+
+if TYPE_CHECKING:
+    from functrans.core.tree import TreeDef as TreeDef
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name != "TreeDef":  # which loads optree
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals().setdefault(name, _core.TreeDef)
+
 
 __all__ = [
     "TreeDef",
@@ -91,4 +101,4 @@ def ravel_pytree(tree: Tree) -> tuple[Any, Callable[[Any], Tree]]:
     return vector, unravel
 
 
-_publish(__name__, [globals()[name] for name in __all__])
+_publish(__name__, [globals().get(name) for name in __all__])

@@ -30,6 +30,7 @@ def leaf(*values):
 # Graphs live as long as tensors do.
 
 
+@pytest.mark.slow
 def test_a_million_operations_are_swept_and_freed_without_recursion():
     x = torch.tensor(1.0, requires_grad=True)
     y = x

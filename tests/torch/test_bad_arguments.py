@@ -8,11 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
-from peer import pytorch
-from recorded_calls import FUNCTIONS, find, fresh, record
 
 import functrans.torch as torch
 from functrans.errors import FunctransError
+from tests.support.torch_calls import FUNCTIONS, find, fresh, record
+from tests.support.torch_peer import pytorch
 
 
 @pytest.fixture(autouse=True)

@@ -2,14 +2,14 @@
 
 import doctest
 import inspect
-from pathlib import Path
 
 import pytest
 
 import functrans.torch as torch
 from functrans.torch import namespace, reference
+from tests.support import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "torch-reference.md"
+PAGE = ROOT / "docs" / "torch-reference.md"
 INHERITED = {"forward", "extra_repr"}  # those of modules say what Module's say
 
 
@@ -38,6 +38,7 @@ def test_there_are_many_names():
     assert len(OBJECTS) > 700
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly Detection:UserWarning")
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_the_example(name):
     text = inspect.getdoc(OBJECTS[name]) or ""

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from peer import pytorch
 
 import functrans.torch as ours
+from tests.support.torch_peer import pytorch
 
 theirs = pytorch()
 pytestmark = pytest.mark.peers

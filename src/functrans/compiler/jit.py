@@ -390,7 +390,7 @@ def jit(
         )
     if f is LATER:
         return partial(jit, static_argnums=numbers, static_argnames=names, backend=backend)
-    check_callable(f, "jit")
+    f = check_callable(f, "jit")
     _check_static(f, numbers, names)
     return Jitted(f, numbers, names, backend)
 

@@ -39,7 +39,7 @@ def associative_scan(
     >>> associative_scan(np.multiply, np.array([1.0, 2.0, 3.0, 4.0]))
     array([ 1.,  2.,  6., 24.])
     """
-    check_callable(fn, "associative_scan")
+    fn = check_callable(fn, "associative_scan")
     leaves, structure = flat(elems, "associative_scan: an element")
     if not leaves:
         raise errors.InputTypeError(

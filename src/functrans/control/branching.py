@@ -134,7 +134,7 @@ def choose(
             _check_branches(branches, operands, name)
         return _run(branches[int(lanes.flat[0])], operands)
     for branch_function in branches:
-        check_callable(branch_function, name)
+        branch_function = check_callable(branch_function, name)
     leaves, structure = flat(operands, f"{name}: an operand")
     flattened = [Flattened(branch, structure, name) for branch in branches]
     try:
@@ -225,7 +225,7 @@ def _check_branches(branches: tuple[Any, ...], operands: tuple[Any, ...], name: 
     if key in _compared:
         return
     for branch in branches:
-        check_callable(branch, name)
+        branch = check_callable(branch, name)
     if any(isinstance(interpreter, Batch) for interpreter in running_interpreters()):
         return  # a branch that reads values would split the lanes
     if len(_compared) >= _MOST:

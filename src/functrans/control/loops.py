@@ -100,8 +100,8 @@ def solver_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: An
 def _while(
     cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, closing: Callable[..., Any]
 ) -> Any:
-    check_callable(cond, "while_loop")
-    check_callable(body, "while_loop")
+    cond = check_callable(cond, "while_loop")
+    body = check_callable(body, "while_loop")
     leaves, structure = flat(init, "while_loop: the initial state")
     place = [
         tree.unflatten(structure, map(lent_copy, leaves))
@@ -191,7 +191,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     >>> vmap(grad(power))(np.array([2.0, 2.0]), np.array([3, 5]))
     array([12., 80.])
     """
-    check_callable(body, "fori_loop")
+    body = check_callable(body, "fori_loop")
     limits = []
     for limit, what in ((lower, "lower"), (upper, "upper")):
         tree.check_array(limit, f"fori_loop: the {what} limit")

@@ -29,7 +29,7 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     >>> functrans.map(lambda row: np.sum(row**2), np.arange(6.0).reshape(3, 2))
     array([ 1., 13., 41.])
     """
-    check_callable(f, "map")
+    f = check_callable(f, "map")
     if batch_size is None:
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
     if not is_plain(batch_size, (int, np.integer)) or batch_size < 1:

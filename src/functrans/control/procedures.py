@@ -18,6 +18,7 @@ from functrans.core.accumulate import Accumulator
 from functrans.core.custody import lending, own
 from functrans.core.dispatch import Tracer, carries_derivative
 from functrans.core.evaluate import as_constant, run_equations
+from functrans.core.hooks import runs_again
 from functrans.core.shapes import ArraySpec, dtype_of, spec_of
 from functrans.graph.graph import Equation, Graph, Variable, fitting
 from functrans.interpreters.batch import Batch, BatchTracer
@@ -254,9 +255,11 @@ class Split:
             self.forward = Procedure(stage.finish([*values, *computed]).pruned())
 
 
+@runs_again
 def push_through(function: Any, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
     """A flat function applied to values and tangents: results and their tangents. None means zero."""
     with Dual(function) as dual:
+        dual.reruns = True
         outs = function(
             *(
                 value if tangent is None else DualTracer(dual, value, tangent)
@@ -269,12 +272,14 @@ def push_through(function: Any, values: Any, tangents: Any) -> tuple[list[Any], 
     return results, [out.tangent if mine else None for out, mine in pairs]
 
 
+@runs_again
 def pull_through(function: Any, active: Flags, leaves: Sequence[Any]) -> list[Any]:
     """The pullback of a flat function, as a function of its inputs, then the cotangents of its outputs.
 
     Only floating outputs have cotangents.
     """
     with Tape(function) as tape:
+        tape.reruns = True
         tracers = [
             tape.leaf(value) if mine else value for value, mine in zip(leaves, active, strict=False)
         ]
@@ -364,6 +369,7 @@ class CuriousStage(Stage):
         return self.environment[tracer.variable]
 
 
+@runs_again
 def close(
     function: Callable[..., Any],
     specs: Sequence[ArraySpec],
@@ -375,7 +381,9 @@ def close(
     The traced values that it closes over become its first inputs, and are returned as well. `given` are
     the values that the function will be called with, if available: they show which inputs are arrays.
     """
+    reruns = stage is None
     with stage or Stage(function) as stage:
+        stage.reruns = reruns
         inputs = list(map(stage.input, specs))
         if given is not None:
             inputs = list(map(marked_like, inputs, given))

@@ -111,7 +111,7 @@ def scan(
     >>> float(total), sums
     (6.0, array([0., 1., 3., 6.]))
     """
-    check_callable(f, "scan")
+    f = check_callable(f, "scan")
     if not is_plain(unroll, (int, np.integer)) or unroll < 1:
         raise errors.OptionError(
             f"scan: unroll must be a positive int, not {unroll!r}, at {errors.user_location()}."

@@ -72,6 +72,51 @@ def called_at(frame: FrameType | None) -> tuple[str | None, Any]:
     return path[-1], _resolved(path, frame) if path[0] else None
 
 
+def called_path(frame: FrameType) -> tuple[str, ...] | None:
+    """The dotted name `a.b.c` of the function that a frame calls, if it has one."""
+    path = _instruction(frame.f_code, frame.f_lasti)[1] if frame.f_lasti >= 0 else None
+    return path if path and path[0] else None
+
+
+def called_name(code: CodeType, offset: int) -> str | None:
+    """The last name of the function that is called at an offset."""
+    path = _instruction(code, offset)[1]
+    return path[-1] if path else None
+
+
+def assigned_at(frame: FrameType) -> Any:
+    """The object `a.b` in the assignment a.b[i] = x, a.b[i] += x or call a.b.fill(x) that a frame is at."""
+    if frame.f_lasti < 0:
+        return None
+    called = called_path(frame)
+    path = _first_path(frame.f_code, frame.f_lasti) if called is None else called[:-1]
+    return _resolved(path, frame) if path else None
+
+
+@lru_cache(maxsize=1024)
+def _first_path(code: CodeType, offset: int) -> tuple[str, ...]:
+    """The dotted name with which the expression or statement at an offset begins."""
+    *before, last = (each for each in dis.get_instructions(code) if each.offset <= offset)
+    place = last.positions
+    if place is None or place.lineno is None or place.col_offset is None:
+        return ()
+    path: list[str] = []
+    for each in before:
+        at = each.positions
+        if at is None or (at.lineno, at.col_offset) != (place.lineno, place.col_offset):
+            if path:
+                break
+        elif each.opname.startswith(tuple(_NAMES)):
+            path = [
+                str(each.argval)
+            ]  # an earlier run of the same line may be there, as in `finally`
+        elif each.opname in _ATTRIBUTES and path:
+            path.append(str(each.argval))
+        elif path and each.opname not in _PREPARING:
+            break
+    return tuple(path)
+
+
 def _resolved(path: tuple[str, ...], frame: FrameType) -> Any:
     first, *attributes = path
     for names in (frame.f_locals, frame.f_globals, frame.f_builtins):
@@ -81,10 +126,14 @@ def _resolved(path: tuple[str, ...], frame: FrameType) -> Any:
     else:
         return None
     for attribute in attributes:
-        if not issubclass(type(value), _transparent()):
-            return None
-        value = getattr(value, attribute, None)
+        if issubclass(type(value), _transparent()):
+            value = getattr(value, attribute, None)
+        else:  # an attribute of an object, read without running its code
+            value = getattr(value, "__dict__", _NOTHING).get(attribute)
     return value
+
+
+_NOTHING: dict[str, Any] = {}
 
 
 @cache

@@ -21,10 +21,17 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.calls import called_at, is_formatting, module_of, operation_at
-from functrans.core.dispatch import carries_derivative, concrete
+from functrans.core.dispatch import (
+    carries_derivative,
+    concrete,
+    is_plain,
+    running_interpreters,
+)
 from functrans.core.explaining import STATISTICS
+from functrans.core.hooks import are_enabled
 
 _STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR"})  # array[i] = x, array.real = x
+_READS = frozenset({"BINARY_SUBSCR", "BINARY_SLICE"})  # array[x]
 _STORING = frozenset({"fill", "put", "__setitem__", "setitem", "fill_diagonal"})  # by a call
 # Functions whose results have no derivative: they may read the value.
 _PREDICATES = tuple(
@@ -56,14 +63,17 @@ def refuse_assignment(tracer: Any) -> None:
     """NumPy's `array[i] = tracer` calls float(tracer): refuse, since it drops the derivative."""
     if tracer.interpreter.closed:
         tracer.interpreter.escaped()
-    frame = errors.user_frame()
+    frame = errors.calling_frame()
     if frame is None or frame.f_lasti < 0:
         return
     if operation_at(frame) in _STORES or called_at(frame)[0] in _STORING:
-        raise errors.AssignmentError(
-            f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
-            "The plain array cannot hold the derivative. Create the array inside the function with "
-            "functrans.numpy, as in functrans.numpy.zeros(shape), which accepts traced values."
+        learn_assignment()
+        raise _noted(
+            errors.AssignmentError(
+                f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
+                "The plain array cannot hold the derivative. Create the array inside the function with "
+                "functrans.numpy, as in functrans.numpy.zeros(shape), which accepts traced values."
+            )
         )
 
 
@@ -74,7 +84,8 @@ def plain_number(tracer: Any, conversion: type) -> Any:
         frame = sys._getframe(2)
         _, function = called_at(frame)
         if function is conversion and function is not complex and frame is errors.user_frame():
-            warn_of_lost_derivative(f"{conversion.__name__}()", depth=3)
+            if function is int or not learn():  # the next run keeps a float traced
+                warn_of_lost_derivative(f"{conversion.__name__}()", depth=3)
         elif function not in _PREDICATES and not is_formatting(frame):
             raise conversion_error(tracer)
     return concrete(tracer)
@@ -89,6 +100,25 @@ def plain_value(tracer: Any, method: str) -> Any:
             raise conversion_error(tracer)
         warn_of_lost_derivative(f".{method}()", depth=3)
     return concrete(tracer)
+
+
+def learn() -> bool:
+    """Let the next run have the hooks that would have kept this value traced; whether there will be one."""
+    from functrans.core import learning
+
+    return learning.learn()
+
+
+def learn_assignment(array: Any = None) -> None:
+    """Let the next run make the array that was assigned to as one that accepts traced values."""
+    from functrans.core import learning  # which needs what is below
+
+    learning.learn_assignment(array)
+
+
+def stays_traced(tracer: Any) -> bool:
+    """Whether a method that returns plain numbers returns traced ones, to keep the derivative."""
+    return are_enabled() and not tracer.interpreter.closed and is_differentiated(tracer)
 
 
 def is_differentiated(tracer: Any) -> bool:
@@ -108,6 +138,12 @@ def warn_of_lost_derivative(conversion: str, depth: int) -> None:
 
 def conversion_error(tracer: Any) -> errors.FunctransError:
     """The error for a traced value that would become a plain one, depending on what the user's line calls."""
+    calling = errors.calling_frame()
+    indexing = calling is not None and operation_at(calling) in _READS
+    if indexing or _is_method_of_array(calling):  # array[x], array.dot(x)
+        learn_assignment()
+    else:
+        learn()
     where = errors.user_location()
     frame = errors.user_frame()
     name, function = called_at(frame)
@@ -115,7 +151,21 @@ def conversion_error(tracer: Any) -> errors.FunctransError:
     if function is None and isinstance(given, BuiltinFunctionType):
         name, function = given.__name__, given  # grad(math.sin)(x)
     happened, remedy = _explanation(name, function, frame)
-    return errors.ArrayConversionError(f"{happened}, at {where}. {remedy}")
+    return _noted(errors.ArrayConversionError(f"{happened}, at {where}. {remedy}"))
+
+
+def _noted(error: errors.FunctransError) -> errors.FunctransError:
+    """Remember an error until the end of the transform, in case the function catches it."""
+    running = running_interpreters()
+    if running and running[0].declined is None and are_enabled():
+        running[0].declined = error
+    return error
+
+
+def _is_method_of_array(frame: FrameType | None) -> bool:
+    name, function = called_at(frame)
+    owner = getattr(function, "__self__", None)
+    return is_plain(owner, np.ndarray) or (function is None and hasattr(np.ndarray, name or ""))
 
 
 def _explanation(name: str | None, function: Any, frame: FrameType | None) -> tuple[str, str]:
@@ -130,7 +180,7 @@ def _explanation(name: str | None, function: Any, frame: FrameType | None) -> tu
                 f"np.{shortcut}[...] would make a plain array of traced values, without derivatives",
                 f"Write functrans.numpy.{shortcut}[...], which takes traced values.",
             )
-        if frame is not None and operation_at(frame) in ("BINARY_SUBSCR", "BINARY_SLICE"):
+        if frame is not None and operation_at(frame) in _READS:
             return (
                 "a plain array cannot be indexed by a traced value",
                 "Write functrans.numpy.take(array, i).",

@@ -33,6 +33,7 @@ import numpy as np
 from functrans.core import errors, tree
 from functrans.core.dispatch import Tracer, is_plain, running_interpreters
 from functrans.core.evaluate import OpenArray
+from functrans.core.hooks import plan_of
 from functrans.core.subclasses import plain_array
 from functrans.core.views import detached, view_of
 
@@ -268,6 +269,17 @@ def guarded(argument: Any) -> Any:
         except RecursionError:
             raise tree.too_deep() from None
     return argument
+
+
+def lent(argument: Any, function: Any) -> Any:
+    """The same for an argument of a function that may need it to accept traced values."""
+    running = running_interpreters()
+    plan = running[0].plan if running else plan_of(function)
+    if plan is None or not plan.opens_arguments:
+        return guarded(argument)
+    leaves, structure = tree.flatten(argument)
+    opened = [OpenArray(x.copy("K")) if type(x) is _ndarray else guarded(x) for x in leaves]
+    return tree.unflatten(structure, opened)
 
 
 def _namedtuple(values: Any) -> Any:

@@ -16,6 +16,8 @@ from weakref import ref
 from functrans.core import errors
 from functrans.core.explaining import explain
 from functrans.core.floating_point import point, unpoint
+from functrans.core.hooks import Again, HookPlan, install, plan_of, uninstall
+from functrans.core.loading import load_surface
 
 
 class _Running(threading.local):
@@ -28,7 +30,18 @@ class _Running(threading.local):
 
 _running = _Running()
 ALWAYS_ON = 1  # the level of the tape behind tensors, below every transform
-_next_level = count(ALWAYS_ON + 1).__next__
+_levels = count(ALWAYS_ON + 1)
+
+
+def _first_level() -> int:
+    """The level of the first interpreter: what NumPy's functions mean is loaded before anything is traced."""
+    global _next_level
+    load_surface()
+    _next_level = _levels.__next__
+    return _next_level()
+
+
+_next_level: Callable[[], int] = _first_level  # replaced by itself: later levels are only counted
 at_work: dict[int, bool] = {}  # the levels at work in any thread
 unusual: list[Any] = []  # tools that watch a thread, and modes; if empty, no call checks for them
 
@@ -62,19 +75,36 @@ class Block:
 class Interpreter(Block):
     """One meaning of the primitives, at one level, for the duration of a `with` block."""
 
-    __slots__ = ("bottom", "closed", "function", "level", "pointing")
+    __slots__ = (
+        "bottom",
+        "closed",
+        "declined",
+        "function",
+        "level",
+        "plan",
+        "plan_size",
+        "pointing",
+        "reruns",
+    )
 
     transform: Any = "a transform"
     differentiates = False
     axis_name: Any = None
 
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any] | None = None, level: int | None = None
+    ) -> None:
         self.function = function
         self.closed = False
         self.block = None
         self.pointing: Any = None
+        self.plan: HookPlan | None = None  # of the outermost one: see functrans.core.hooks
+        self.plan_size = 0  # at the start of this run
+        # The first error about a plain value that was asked for.
+        self.declined: Exception | None = None
+        self.reruns = False  # whether the transform handles `Again`
         # Newer is higher, in all threads: a thread may close over tracers of the one that began it.
-        self.level: int = _next_level()
+        self.level: int = _next_level() if level is None else level
         # At the bottom no value of a lower level can be traced, so interpreters need not look.
         self.bottom = not at_work
 
@@ -86,6 +116,10 @@ class Interpreter(Block):
         at_work[self.level] = True
         if len(stack) == 1:  # while it runs, NumPy's warnings point at the user's line
             self.pointing = point()
+            plan = plan_of(self.function)
+            if plan is not None:
+                self.plan, self.plan_size = plan, plan.size
+                install(plan, self.level, self.function)
         if _running.watchers and (tool := watcher()) is not None:
             tool.attach(self)
         return self
@@ -101,7 +135,14 @@ class Interpreter(Block):
             at_work.pop(self.level, None)
             if self.pointing is not None:
                 unpoint(self.pointing)
+            if error is not None and len(stack) == 1 and "TracedArray" in str(error):
+                _learn_from(traceback)
+            plan, problem = self.plan, None
+            if plan is not None:
+                problem = uninstall(plan, self.level)
             stack.pop()
+            if plan is not None or self.declined is not None:
+                self._check_plan(plan, kind, problem)
         # NumPy hides the reason why `array[i] = tracer` failed behind its own error, and some C functions
         # do not check whether float(tracer) failed.
         if error is not None and isinstance(error, (TypeError, ValueError, SystemError)):
@@ -110,6 +151,22 @@ class Interpreter(Block):
                 raise cause.with_traceback(error.__traceback__) from None
         if error is not None:
             explain(error, traceback, self)
+
+    def _check_plan(self, plan: HookPlan | None, kind: Any, problem: Exception | None) -> None:
+        """Run again if this run has shown that more hooks are needed."""
+        self.plan = None
+        declined, self.declined = self.declined, None
+        if kind is not None and not issubclass(kind, Exception):
+            return
+        # The next run must find the larger plan, or it would end like this one.
+        grown = plan is not None and plan.size > self.plan_size
+        if grown and self.reruns and plan_of(self.function) is plan:
+            raise Again
+        if problem is not None and kind is None:
+            raise problem
+        # The function has caught an error that the plain function does not raise, and gone another way.
+        if declined is not None and kind is None and self.reruns:
+            raise declined
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to arguments of which at least one is this interpreter's tracer."""
@@ -146,6 +203,12 @@ class Interpreter(Block):
     def escaped(self, *_: object) -> Any:
         """Raise the error for a tracer that outlived this interpreter."""
         raise escape_error(self.transform, self.function)
+
+
+def _learn_from(traceback: Any) -> None:
+    from functrans.core.learning import learn_from  # which needs what is here
+
+    learn_from(traceback)
 
 
 def escape_error(transform: str, function: Callable[..., Any] | None) -> errors.EscapedTracerError:

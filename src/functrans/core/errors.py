@@ -138,8 +138,9 @@ class ArrayConversionError(FunctransError, TypeError):
     Examples
     --------
     >>> import numpy as np
-    >>> from functrans import grad
-    >>> grad(lambda x: np.sum(np.array([x, x])))(1.0)
+    >>> from functrans import grad, use_hooks
+    >>> with use_hooks(False):
+    ...     grad(lambda x: np.sum(np.array([x, x])))(1.0)
     Traceback (most recent call last):
         ...
     functrans.errors.ArrayConversionError: numpy.array would make a plain array of traced ...
@@ -182,12 +183,13 @@ class AssignmentError(FunctransError, TypeError, ValueError):
     Examples
     --------
     >>> import numpy as np
-    >>> from functrans import grad
+    >>> from functrans import grad, use_hooks
     >>> def f(x):
     ...     out = np.zeros(2)
     ...     out[0] = x
     ...     return np.sum(out)
-    >>> grad(f)(1.0)
+    >>> with use_hooks(False):
+    ...     grad(f)(1.0)
     Traceback (most recent call last):
         ...
     functrans.errors.AssignmentError: a traced value cannot be assigned into a plain ...
@@ -415,8 +417,8 @@ class DerivativeWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from functrans import grad
-    >>> with warnings.catch_warnings():
+    >>> from functrans import grad, use_hooks
+    >>> with warnings.catch_warnings(), use_hooks(False):
     ...     warnings.simplefilter("error")
     ...     grad(lambda x: x * float(x))(1.0)
     Traceback (most recent call last):

@@ -41,7 +41,10 @@ class OpenArray(ConcreteTracer):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         # Always a copy: an assignment to this array must not change a plain array that shares its memory.
-        return np.array(self.value, dtype=dtype)
+        # Unless the caller asks for a copy, it is read-only, because what is written to it would be lost.
+        made = np.array(self.value, dtype=dtype)
+        made.flags.writeable = copy is True
+        return made
 
     # It has no derivative to lose: one without axes may be assigned into a plain array.
 
@@ -63,8 +66,7 @@ class Evaluate(Interpreter):
     transform = "no transform"
 
     def __init__(self) -> None:
-        super().__init__()
-        self.level = 0
+        super().__init__(level=0)
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         out = primitive.impl(*[as_constant(arg) for arg in args], **params)

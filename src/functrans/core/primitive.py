@@ -159,7 +159,8 @@ class Elementwise(Primitive):
 
     Its derivatives are two tables: `rules` for reverse mode, and `pushes` for tangents. For arguments x and
     y, pushes[mask](out, x, y, dx, dy) is the tangent of the result if the arguments in `mask` have tangents;
-    or pushes[mask] is None, if the result has none. `functrans.ops.families.elementwise` derives both.
+    or pushes[mask] is None, if the result has none. `functrans.ops.families.elementwise` derives
+    each when it is first read.
     `ufunc` is the NumPy or SciPy function that it implements, or None.
     """
 

@@ -10,7 +10,6 @@ import importlib
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,11 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.conversions import (
     conversion_error,
+    learn_assignment,
     plain_number,
     plain_value,
     refuse_assignment,
+    stays_traced,
 )
 from functrans.core.dispatch import Tracer, concrete, is_plain, running_interpreters
 from functrans.core.likeness import (
@@ -237,11 +238,24 @@ class ArrayTracer(Tracer, metaclass=TracerType):
 
     @NumPyMethod
     def item(self, *index: int) -> Any:
+        if stays_traced(self):
+            return self._entry(*index)
         value = plain_value(self, "item")
         return value.item(*index) if self.shape else _as_python(value)
 
+    def _entry(self, *index: int) -> Any:
+        """x.item(i), traced."""
+        x: Any = self
+        if len(index) > 1 or not all(isinstance(i, int) for i in index):
+            return in_python(x[index] if len(index) > 1 else x[index[0]])
+        if not index and x.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return in_python(x.reshape(-1)[index[0] if index else 0])
+
     @NumPyMethod
     def tolist(self) -> Any:
+        if stays_traced(self):
+            return [each.tolist() for each in self] if self.shape else in_python(self)
         value = plain_value(self, "tolist")
         return value.tolist() if self.shape else _as_python(value)
 
@@ -319,6 +333,16 @@ def in_numpy(value: Any) -> Any:
     return _strong(value) if isinstance(value, Tracer) and is_weak(value) else value
 
 
+def in_python(value: Any) -> Any:
+    """A traced number as one of Python's, whose dtype adapts to other operands, where its value is known."""
+    if isinstance(value, ConcreteTracer):
+        number: Any = value
+        number = number[()].snapshot()
+        number.value = in_python(number.value)
+        return number
+    return _as_python(value)
+
+
 def _as_python(scalar: Any) -> Any:
     return scalar.item() if is_plain(scalar, (np.generic, np.ndarray)) else scalar
 
@@ -327,7 +351,7 @@ def as_operand(other: Any) -> Any:
     """Accept what NumPy accepts as the other operand: lists and array-likes become arrays."""
     if type(other) is np.ndarray or isinstance(other, (np.generic, Tracer)):
         return other
-    if isinstance(other, Fraction):
+    if _is_fraction(other):
         return float(other)
     return numeric(as_any_array(other), other)
 
@@ -433,7 +457,16 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
         value if target is None else deliver(target, value, f"numpy.{ufunc.__name__}", casting)
         for target, value in zip(targets, results, strict=True)
     )
-    return written if isinstance(result, tuple) else written[0]
+    if not isinstance(result, tuple):
+        return written[0]
+    # A result without a target has the shape that all of them are broadcast to.
+    shape = next(
+        (shape_of(target) for target in targets if target is not None), shape_of(result[0])
+    )
+    return tuple(
+        value if shape_of(value) == shape else np.broadcast_to(value, shape).copy()
+        for value in written
+    )
 
 
 def _call_with_keywords(
@@ -474,6 +507,7 @@ def check_targets(targets: tuple[Any, ...], name: str) -> None:
     """Refuse to write a traced result into a plain array."""
     for target in targets:
         if target is not None and not isinstance(target, Tracer):
+            learn_assignment(target)
             raise errors.AssignmentError(
                 f"a traced result of {name} cannot be written into a plain array (`array += x`, or "
                 f"out=array), at {errors.user_location()}: a plain array cannot hold a derivative. Make "
@@ -540,7 +574,7 @@ def install_binary(name: str, primitive: Primitive, *, reflected: bool = True) -
                 pass
             elif isinstance(other, Tracer):
                 interpreter, self, other = _top(self, other)
-            elif isinstance(other, _ARRAY_LIKE):
+            elif isinstance(other, _ARRAY_LIKE) or _is_fraction(other):
                 if repeats and _repeats(self, other):
                     return _again(other, self)
                 other = as_operand(other)
@@ -550,7 +584,7 @@ def install_binary(name: str, primitive: Primitive, *, reflected: bool = True) -
 
     def backward(self: Any, other: Any) -> Any:
         if type(other) not in _NUMBERS:
-            if not isinstance(other, _ARRAY_LIKE):
+            if not (isinstance(other, _ARRAY_LIKE) or _is_fraction(other)):
                 return NotImplemented
             if repeats and _repeats(self, other):
                 return _again(other, self)
@@ -593,7 +627,13 @@ def _repeats(x: Any, other: Any) -> bool:
     return is_number and type(other) in (list, tuple)
 
 
-_ARRAY_LIKE = (np.ndarray, np.generic, bool, int, float, complex, list, tuple, range, Fraction)
+_ARRAY_LIKE = (np.ndarray, np.generic, bool, int, float, complex, list, tuple, range)
+
+
+def _is_fraction(value: Any) -> bool:
+    """Whether a value is a fraction: if so, their module, which is slow to import, has been imported."""
+    module = sys.modules.get("fractions")
+    return module is not None and isinstance(value, module.Fraction)
 
 
 def install_method(name: str, function: Callable[..., Any]) -> None:

@@ -8,23 +8,28 @@ is a leaf.
 from __future__ import annotations
 
 import builtins
-import dataclasses
 import functools
 import threading
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
-import optree
 
 from functrans.core import errors
 from functrans.core.dispatch import Tracer, check_alive, is_plain
 from functrans.core.frozen import Metadata, frozen, metadata_key
+from functrans.core.loading import later
 from functrans.core.subclasses import computes_plainly, in_plain, no_plain_array
 
+if TYPE_CHECKING:
+    import optree
+
+    TreeDef = optree.PyTreeSpec
+else:
+    optree = later("optree", globals())
+
 Tree = Any
-TreeDef = optree.PyTreeSpec
 _Class = TypeVar("_Class", bound=type)
 
 _NAMESPACE = "functrans"
@@ -34,6 +39,14 @@ _registering = threading.RLock()
 _met: dict[type, None] = {}
 _MOST_MET = 1024
 _PLAIN_LEAVES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, complex, str})
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name != "TreeDef":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals().setdefault(name, optree.PyTreeSpec)
 
 
 def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeDef]:
@@ -324,6 +337,8 @@ def register_dataclass(cls: Any = None, meta_fields: Iterable[str] = ()) -> Any:
     >>> functrans.tree.map(lambda leaf: 2 * leaf, Line(1.0, 3.0))
     Line(slope=2.0, offset=6.0)
     """
+    import dataclasses  # which is slow to import
+
     if cls is None:
         return functools.partial(register_dataclass, meta_fields=meta_fields)
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):

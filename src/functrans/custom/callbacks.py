@@ -56,7 +56,7 @@ def pure_callback(f: Callable[..., Any], result_shape: Any, *args: Any) -> Any:
     >>> vmap(lambda x: pure_callback(digits, ArraySpec((), int), x))(np.array([7, 12345]))
     array([1, 5])
     """
-    check_callable(f, "pure_callback")
+    f = check_callable(f, "pure_callback")
     specs, out_structure = tree.flatten(result_shape)
     for spec in specs:
         if not isinstance(spec, ArraySpec) and not tree.is_array(spec):
@@ -183,9 +183,9 @@ def tap(x: Any, fn: Callable[[Any], Any], backward: Callable[[Any], Any] | None 
     >>> [float(value) for value in seen]
     [25.0, 3.0]
     """
-    check_callable(fn, "tap")
+    fn = check_callable(fn, "tap")
     if backward is not None:
-        check_callable(backward, "tap")
+        backward = check_callable(backward, "tap")
     leaves, structure = flat(x, "tap: a value")
     results = tapped(
         *leaves,

@@ -142,7 +142,7 @@ def checkpoint(f: Callable[..., Any] = LATER, policy: Policy | None = None) -> A
     """
     if f is LATER:  # @checkpoint(policy=...)
         return functools.partial(checkpoint, policy=policy)
-    check_callable(f, "checkpoint")
+    f = check_callable(f, "checkpoint")
     if policy is not None and not callable(policy):
         raise errors.OptionError(
             "checkpoint: policy must be one of functrans.checkpoint_policies, or a function of an "

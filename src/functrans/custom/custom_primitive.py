@@ -9,6 +9,7 @@ from functrans.control.procedures import Procedure, close, sweep_back
 from functrans.core import errors
 from functrans.core.dispatch import Tracer
 from functrans.core.evaluate import as_constant
+from functrans.core.hooks import runs_again
 from functrans.core.primitive import HigherOrder
 from functrans.core.shapes import spec_of
 from functrans.custom.call_forms import CallForm
@@ -188,6 +189,7 @@ def _push(args: Any, tangents: Any, params: Any) -> Any:
     return results[:count], results[count:]
 
 
+@runs_again
 def _trace(mask: int, args: Any, params: Any) -> Any:
     rules = params["rules"]
     n, first = rules.captured, rules.captured + rules.fixed
@@ -205,6 +207,7 @@ def _trace(mask: int, args: Any, params: Any) -> Any:
         return outs, _pull, (rules, active, [*fixed, *results[count:]], likes)
     # The output tangent is linear in the input tangents, so its transpose, at any point, is the pullback.
     with Tape(rules.form.custom.f) as tape:
+        tape.reruns = True
         tangents = [
             tape.leaf(zero_tangent(value)) if mine else zero_tangent(value)
             for value, mine in zip(values, active, strict=True)

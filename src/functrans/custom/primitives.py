@@ -12,6 +12,7 @@ from functrans.core import errors, tree
 from functrans.core.custody import lending, own
 from functrans.core.dispatch import Tracer
 from functrans.core.evaluate import as_constant
+from functrans.core.hooks import runs_again
 from functrans.core.primitive import Primitive
 from functrans.core.shapes import ArraySpec, cast, dtype_of, is_inexact, shape_of
 from functrans.interpreters.tape import Tape
@@ -79,7 +80,7 @@ def define_primitive(
         )
     for function in (impl, jvp, vjp, batch, shape):
         if function is not None:
-            check_callable(function, "define_primitive")
+            function = check_callable(function, "define_primitive")
     rules = _Rules(name, impl, jvp, vjp, batch, shape, outputs)
     primitive = Primitive(
         name,
@@ -195,6 +196,7 @@ class _Rules:
                 )
         return self.result(own(results, args))
 
+    @runs_again
     def push(self, out: Any, args: Any, tangents: Any, params: Any) -> Any:
         outs = self.several(out)
         if not any(map(is_inexact, outs)):
@@ -207,6 +209,7 @@ class _Rules:
             return self.result(self._tangents(outs, args, given, params))
         # J t is the transpose, applied to t, of the map from g to J^T g, which is linear.
         with Tape(self.vjp) as tape:
+            tape.reruns = True
             cotangents = [tape.leaf(zero_tangent(each)) for each in outs]
             found = self._cotangents(outs, args, cotangents, params)
         moving = [tangent is not None for tangent in tangents]
@@ -228,6 +231,7 @@ class _Rules:
                 "Pass jvp= or vjp= to define_primitive."
             )
 
+    @runs_again
     def _pull(self, cotangent: Any, saved: Any) -> Any:
         active, outs, args, params = saved
         given = [
@@ -238,6 +242,7 @@ class _Rules:
             return bare(chosen(self._cotangents(outs, args, given, params), active))
         # The output tangent is linear in the input tangents, so the pullback is its transpose, at zero.
         with Tape(self.jvp) as tape:
+            tape.reruns = True
             tangents = [
                 tape.leaf(zero_tangent(arg)) if mine else zero_tangent(arg)
                 for arg, mine in zip(args, active, strict=True)

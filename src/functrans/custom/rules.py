@@ -37,7 +37,7 @@ class _Custom(TransformedFunction, Generic[P, R]):
         self, f: Callable[P, R], transform: Any, nondiff_argnums: int | Sequence[int]
     ) -> None:
         self.kind = transform.__name__
-        check_callable(f, self.kind)
+        f = check_callable(f, self.kind)
         keep_name(self, f)
         self.f = f
         numbers = several_values(nondiff_argnums, int, f"{self.kind}: nondiff_argnums")
@@ -72,7 +72,7 @@ class _Custom(TransformedFunction, Generic[P, R]):
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule for forward mode, jvp(*nondiff, primals, tangents) -> (out, tangent)."""
-        check_callable(jvp, "defjvp")
+        jvp = check_callable(jvp, "defjvp")
         self.jvp = jvp
         return jvp
 
@@ -138,8 +138,8 @@ class CustomVjp(_Custom[P, R]):
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Set the rules of reverse mode; see `custom_vjp`."""
-        check_callable(fwd, "defvjp")
-        check_callable(bwd, "defvjp")
+        fwd = check_callable(fwd, "defvjp")
+        bwd = check_callable(bwd, "defvjp")
         self.fwd = fwd
         self.bwd = bwd
 

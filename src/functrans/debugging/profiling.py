@@ -53,7 +53,7 @@ def profile(f: Callable[..., Any] = LATER) -> Any:
     """
     if f is LATER:
         return profile
-    check_callable(f, "profile")
+    f = check_callable(f, "profile")
 
     def profiled(*args: Any, **kwargs: Any) -> Profile:
         profiler = _Profiler(f)

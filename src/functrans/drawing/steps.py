@@ -44,7 +44,7 @@ def trace_steps(f: Callable[..., Any], *args: Any) -> Steps:
     >>> [float(g) for g in steps.gradients]
     [2.0, 0.0]
     """
-    check_callable(f, "trace_steps")
+    f = check_callable(f, "trace_steps")
     return Steps(getattr(f, "__name__", type(f).__name__), record_sweeps(f, args))
 
 

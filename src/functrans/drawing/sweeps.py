@@ -16,6 +16,7 @@ from functrans.core.accumulate import settled
 from functrans.core.custody import check_unchanged, guarded, watched_since
 from functrans.core.dispatch import concrete
 from functrans.core.evaluate import OpenArray, as_constant
+from functrans.core.hooks import runs_again
 from functrans.core.shapes import dtype_of
 from functrans.graph.graph import trace_names
 from functrans.graph.printing import letters, readable
@@ -145,6 +146,7 @@ class NotingDict(dict[int, Any]):
                 gradients[self.nodes[key]] = held
 
 
+@runs_again
 def record_sweeps(f: Callable[..., Any], args: tuple[Any, ...]) -> Recording:
     """Run a function forward on a tape, and backward from its result."""
     leaves, structure = tree.flatten(args)
@@ -154,6 +156,7 @@ def record_sweeps(f: Callable[..., Any], args: tuple[Any, ...]) -> Recording:
     likes, keys, traced = [], [], []
     recording = Recording()
     with NotingTape(f) as tape:
+        tape.reruns = True
         for name, leaf in zip(names, leaves, strict=True):
             if dtype_of(leaf).kind in "fc":
                 # A NumPy number needs no conversion, which would be an extra step.

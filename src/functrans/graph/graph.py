@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functrans.core import archives, errors, tree
+from functrans.core import errors, tree
 from functrans.core.custody import own
 from functrans.core.dispatch import is_plain, named_axis
 from functrans.core.evaluate import run_equations
@@ -275,6 +275,8 @@ class Graph:
                 found = equation.primitive.shape(specs, equation.params)
                 found = tuple(found) if equation.primitive.outputs else (found,)
             except Exception as error:
+                from functrans.core import archives  # which loads json and zipfile
+
                 raise errors.GraphError(
                     f"{what} cannot take {specs}: {archives.reason(error)}"
                 ) from error

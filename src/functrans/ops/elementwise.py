@@ -52,7 +52,7 @@ positive = elementwise(np.positive, 1, impl=operator.pos, operator="pos")
 
 
 def _power_by_base(x: Any, y: Any) -> Any:
-    """d(x**y)/dx = y x**(y-1), and 0 for y = 0, where the formula would be 0 * inf at x = 0."""
+    """d(x**y)/dx = y x**(y-1), and 0 at x = y = 0, where the formula would be 0 * inf."""
     if type(x) is float:
         x = np.float64(x)  # 0.0 ** -0.5 is inf in NumPy, and an exception in Python
     if type(y) in PYTHON_SCALARS:
@@ -61,7 +61,8 @@ def _power_by_base(x: Any, y: Any) -> Any:
         if y == 0:
             return x * 0
         return y * (x if y.real >= 1 else in_numpy(x)) ** (y - 1)
-    return y * in_numpy(x) ** np.where(y == 0, 1, y - 1)
+    # elsewhere, y = 0 is not special: the derivative of this with respect to y is 1 / x there
+    return y * in_numpy(x) ** np.where((y == 0) & (x == 0), 1, y - 1)
 
 
 def _power_by_exponent(out: Any, x: Any) -> Any:
@@ -268,6 +269,7 @@ bitwise_xor = constant(np.bitwise_xor, 2, impl=operator.xor, operator="xor")
 left_shift = constant(np.left_shift, 2, impl=operator.lshift, operator="lshift")
 right_shift = constant(np.right_shift, 2, impl=operator.rshift, operator="rshift")
 invert = constant(np.invert, 1, impl=operator.invert, operator="invert")
+bitwise_count = constant(np.bitwise_count, 1)
 logical_not = constant(np.logical_not, 1)
 isnan = constant(np.isnan, 1)
 isinf = constant(np.isinf, 1)

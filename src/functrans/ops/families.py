@@ -12,7 +12,7 @@ transformed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from types import BuiltinFunctionType
 from typing import Any
@@ -57,10 +57,10 @@ def elementwise(
     )
     known: dict[Any, ArraySpec] = {}
     primitive.shape = lambda specs, params: elementwise_spec(primitive.impl, specs, params, known)
-    masks = range(1 << len(partials))
-    primitive.pushes = tuple(_push(partials, mask) for mask in masks)
-    primitive.rules = tuple(_tape_rule(partials, mask) for mask in masks)
-    if any(rule is not None for rule in primitive.rules):
+    tables: Any = primitive
+    tables.pushes = _Unread(primitive, "pushes", _push, partials)
+    tables.rules = _Unread(primitive, "rules", _tape_rule, partials)
+    if any(partial is not None for partial in partials):
         primitive.jvp = _jvp_from_pushes(primitive)
         primitive.vjp = vjp_from_rules(primitive)
     if isinstance(ufunc, np.ufunc):
@@ -68,6 +68,35 @@ def elementwise(
     if operator is not None:
         (install_unary if len(partials) == 1 else install_binary)(operator, primitive)
     return primitive
+
+
+class _Unread:
+    """Stands for a table of rules that has not been read, and is replaced by it: most programs read few."""
+
+    __slots__ = ("derive", "name", "partials", "primitive")
+
+    def __init__(
+        self, primitive: Elementwise, name: str, derive: Rule, partials: tuple[Partial, ...]
+    ) -> None:
+        self.primitive = primitive
+        self.name = name
+        self.derive = derive
+        self.partials = partials
+
+    def _table(self) -> tuple[Any, ...]:
+        masks = range(1 << len(self.partials))
+        table = tuple(self.derive(self.partials, mask) for mask in masks)
+        setattr(self.primitive, self.name, table)
+        return table
+
+    def __getitem__(self, mask: int) -> Any:
+        return self._table()[mask]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._table())
+
+    def __len__(self) -> int:
+        return len(self._table())
 
 
 _NAMES = ("out", "x", "y", "z", "w", "v")

@@ -59,7 +59,7 @@ def pairs(x: Any) -> Any:
     return x[..., None, :] + x[..., :, None]
 
 
-def _eigh_push(tangent: Any, out: Any, a: Any, uplo: str) -> Any:
+def eigh_push(tangent: Any, out: Any, a: Any, uplo: str) -> Any:
     w, v = out
     moved = H(v) @ from_triangle(tangent, uplo) @ v
     norm = largest(w[..., None])
@@ -67,7 +67,7 @@ def _eigh_push(tangent: Any, out: Any, a: Any, uplo: str) -> Any:
     return diagonal(moved).real, v @ turn
 
 
-def _eigh_pull(g: Any, out: Any, a: Any, uplo: str) -> Any:
+def eigh_pull(g: Any, out: Any, a: Any, uplo: str) -> Any:
     (to_w, to_v), (w, v) = g, out
     if to_v is None:
         return to_triangle(eigenvalues_back(a, to_w, stop_gradient(v), uplo=uplo), uplo)
@@ -97,8 +97,8 @@ def coinciding(gap: Any, values: Any, used: Any, values_used: bool) -> Any:
 eigh = factorization(
     "eigh",
     lambda a, uplo: tuple(np.linalg.eigh(a, uplo)),
-    _eigh_push,
-    _eigh_pull,
+    eigh_push,
+    eigh_pull,
     "n real",
     "nn same",
 )

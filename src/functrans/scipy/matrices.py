@@ -34,7 +34,7 @@ def triangle(x: Any, lower: bool, offset: int = 0) -> Any:
     return np.where(kept, x, 0).astype(dtype_of(x))
 
 
-def _over_stack(function: Any, *args: Any, **options: Any) -> Any:
+def over_stack(function: Any, *args: Any, **options: Any) -> Any:
     """Apply a function of single matrices to broadcast stacks of them."""
     lead = np.broadcast_shapes(*(arg.shape[:-2] for arg in args))
     stacks = [
@@ -48,12 +48,12 @@ def _over_stack(function: Any, *args: Any, **options: Any) -> Any:
     return np.stack(results).reshape(lead + results[0].shape)
 
 
-def _lead_spec(impl: Rule, core: Any) -> Rule:
+def lead_spec(impl: Rule, core: Any) -> Rule:
     """A shape rule: leading axes broadcast, core(*shapes) is the rest, and a small call gives the dtype."""
 
     def shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
         checked_flags(*params.values())
-        _check_matrices(*specs)
+        check_matrices(*specs)
         lead = np.broadcast_shapes(*(spec.shape[:-2] for spec in specs))
         small = [ArraySpec((1, 1), spec.dtype) for spec in specs]
         return result_spec(impl, small, params, lead + core(*(spec.shape[-2:] for spec in specs)))
@@ -61,7 +61,7 @@ def _lead_spec(impl: Rule, core: Any) -> Rule:
     return shape
 
 
-def _check_matrices(*specs: ArraySpec) -> None:
+def check_matrices(*specs: ArraySpec) -> None:
     """Raise an error unless these are stacks of matrices of dtypes that SciPy keeps."""
     if any(spec.ndim < 2 for spec in specs):
         raise ValueError("a matrix has two axes")
@@ -72,7 +72,7 @@ def _check_matrices(*specs: ArraySpec) -> None:
         )
 
 
-def _square(*shapes: tuple[int, int], sides: tuple[int, ...] = ()) -> tuple[int, int]:
+def square_shape(*shapes: tuple[int, int], sides: tuple[int, ...] = ()) -> tuple[int, int]:
     """The shape of the first of several square matrices, whose lengths must be those of the sides."""
     for (rows, columns), side in zip(shapes, sides or [a[0] for a in shapes], strict=True):
         if rows != columns or rows != side:
@@ -80,7 +80,7 @@ def _square(*shapes: tuple[int, int], sides: tuple[int, ...] = ()) -> tuple[int,
     return shapes[0]
 
 
-def _unbroadcast(cotangents: list[Any], mask: int, args: Any) -> Any:
+def unbroadcast(cotangents: list[Any], mask: int, args: Any) -> Any:
     """Cotangents for the arguments in the mask, with broadcast leading axes added up."""
     tracked = [k for k in range(len(args)) if mask >> k & 1]
     fitted = [sum_to_shape(cotangents[k], shape_of(args[k])) for k in tracked]
@@ -88,21 +88,26 @@ def _unbroadcast(cotangents: list[Any], mask: int, args: Any) -> Any:
 
 
 def transpose_of_jvp(primitive: Primitive) -> Rule:
-    """A vjp rule from the jvp rule of a function of one array: its transpose, using the tape."""
+    """A vjp rule from the jvp rule: its transpose, using the tape. Of several results, it is the first."""
 
     def pull(g: Any, saved: Any) -> Any:
-        out, x, params = saved
+        mask, out, args, params = saved
+        tracked = [k for k in range(len(args)) if mask >> k & 1]
 
-        def pushforward(tangent: Any) -> Any:
+        def pushforward(*moved: Any) -> Any:
             assert primitive.jvp is not None
-            tangents = primitive.jvp(out, (x,), (tangent,), params)
-            return tangents[0] if primitive.outputs else tangents
+            tangents = [None] * len(args)
+            for k, tangent in zip(tracked, moved, strict=True):
+                tangents[k] = tangent
+            pushed = primitive.jvp(out, args, tuple(tangents), params)
+            return pushed[0] if primitive.outputs else pushed
 
         if primitive.outputs:
             g = g[0]
-        return vjp(pushforward, np.zeros(shape_of(x), dtype_of(x)))[1](g)[0]
+        zeros = [np.zeros(shape_of(args[k]), dtype_of(args[k])) for k in tracked]
+        return bare(vjp(pushforward, *zeros)[1](g))
 
-    return lambda mask, out, args, params: (pull, (out, args[0], params))
+    return lambda mask, out, args, params: (pull, (mask, out, args, params))
 
 
 # Triangular systems: x = T⁻¹ b with T one triangle of a, or its transpose.
@@ -116,7 +121,7 @@ def _triangular_solve(a: Any, b: Any, lower: bool, transposed: bool, unit_diagon
         return np.moveaxis(out.reshape(columns.shape), 0, -2)
     if a.ndim == b.ndim == 2:
         return sl.solve_triangular(a, b, check_finite=False, **options)
-    return _over_stack(sl.solve_triangular, a, b, check_finite=False, **options)
+    return over_stack(sl.solve_triangular, a, b, check_finite=False, **options)
 
 
 def _read(a: Any, lower: bool, transposed: bool, unit_diagonal: bool) -> Any:
@@ -143,7 +148,7 @@ def _triangular_pull(g: Any, saved: Any) -> Any:
         outer = -back @ swap(x)
         outer = swap(outer) if params["transposed"] else outer
         cotangents[0] = _read(outer, params["lower"], False, params["unit_diagonal"])
-    return _unbroadcast(cotangents, mask, args)
+    return unbroadcast(cotangents, mask, args)
 
 
 triangular_solve = Primitive(
@@ -152,7 +157,7 @@ triangular_solve = Primitive(
     jvp=_triangular_jvp,
     vjp=lambda mask, out, args, params: (_triangular_pull, (mask, out, args, params)),
     batch=batch_elementwise,
-    shape=_lead_spec(_triangular_solve, lambda a, b: (_square(a, sides=b[:1])[0], b[1])),
+    shape=lead_spec(_triangular_solve, lambda a, b: (square_shape(a, sides=b[:1])[0], b[1])),
     kind="linear algebra",
 )
 
@@ -188,7 +193,7 @@ cholesky = Primitive(
     jvp=_cholesky_jvp,
     vjp=lambda mask, out, args, params: (_cholesky_pull, out),
     batch=batch_elementwise,
-    shape=_lead_spec(np.linalg.cholesky, _square),
+    shape=lead_spec(np.linalg.cholesky, square_shape),
     kind="linear algebra",
 )
 
@@ -210,7 +215,7 @@ def _lu(a: Any) -> Any:
 def _lu_spec(specs: tuple[ArraySpec, ...], params: Any) -> tuple[ArraySpec, ArraySpec]:
     (a,) = specs
     checked_kinds("fc", a)
-    _check_matrices(a)
+    check_matrices(a)
     return a, ArraySpec((*a.shape[:-2], min(a.shape[-2:])), np.int32)
 
 
@@ -277,11 +282,12 @@ row_order = Primitive(
 )
 
 
-# The exponential. Its derivative L(a, e) is the corner of exp [[a, e], [0, a]], and the
-# transpose of L(a, ·) is L(a^T, ·) (Higham, Functions of Matrices, 3.6).
+# Of an analytic function f, such as the exponential, the derivative L(a, e) is the corner of
+# f([[a, e], [0, a]]), and the transpose of L(a, ·) is L(a^T, ·) (Higham, Functions of Matrices, 3.2).
 
 
-def _expm_derivative(a: Any, direction: Any) -> Any:
+def corner(function: Rule, a: Any, direction: Any) -> Any:
+    """The derivative of a function of matrices at a, in a direction."""
     # L is linear in e: scale it to the size of a, so that a large one costs no accuracy.
     size = np.max(np.abs(stop_gradient(direction)), axis=(-2, -1), keepdims=True, initial=0)
     size = np.where(size == 0, 1, size).astype(dtype_of(direction))
@@ -291,20 +297,20 @@ def _expm_derivative(a: Any, direction: Any) -> Any:
     a, direction = (np.broadcast_to(each, (*lead, n, n)) for each in (a, direction))
     above = np.concatenate([a, direction], axis=-1)
     below = np.concatenate([np.zeros((*lead, n, n), dtype_of(a)), a], axis=-1)
-    return size * expm(np.concatenate([above, below], axis=-2))[..., :n, n:]
+    return size * function(np.concatenate([above, below], axis=-2))[..., :n, n:]
 
 
 def _expm(a: Any) -> Any:
     return sl.expm(a)
 
 
-expm = Primitive(
+expm: Primitive = Primitive(
     "expm",
     _expm,
-    jvp=lambda out, args, tangents, params: _expm_derivative(args[0], tangents[0]),
-    vjp=lambda mask, out, args, params: (lambda g, a: _expm_derivative(swap(a), g), args[0]),
+    jvp=lambda out, args, tangents, params: corner(expm, args[0], tangents[0]),
+    vjp=lambda mask, out, args, params: (lambda g, a: corner(expm, swap(a), g), args[0]),
     batch=batch_elementwise,
-    shape=_lead_spec(_expm, _square),
+    shape=lead_spec(_expm, square_shape),
     kind="linear algebra",
 )
 
@@ -313,7 +319,7 @@ expm = Primitive(
 
 
 def _sylvester(a: Any, b: Any, q: Any) -> Any:
-    return _over_stack(sl.solve_sylvester, a, b, q)
+    return over_stack(sl.solve_sylvester, a, b, q)
 
 
 def _sylvester_jvp(x: Any, args: Any, tangents: Any, params: Any) -> Any:
@@ -335,7 +341,7 @@ def _sylvester_pull(g: Any, saved: Any) -> Any:
         -swap(x) @ back if mask & 2 else None,
         back,
     ]
-    return _unbroadcast(cotangents, mask, args)
+    return unbroadcast(cotangents, mask, args)
 
 
 sylvester = Primitive(
@@ -344,7 +350,7 @@ sylvester = Primitive(
     jvp=_sylvester_jvp,
     vjp=lambda mask, out, args, params: (_sylvester_pull, (mask, out, args)),
     batch=batch_elementwise,
-    shape=_lead_spec(_sylvester, lambda a, b, q: _square(a, b, sides=q) and q),
+    shape=lead_spec(_sylvester, lambda a, b, q: square_shape(a, b, sides=q) and q),
     kind="linear algebra",
 )
 
@@ -384,7 +390,7 @@ regularity = Primitive(
     "regularity",
     _regularity,
     batch=batch_elementwise,
-    shape=_lead_spec(_regularity, lambda a: _square(a) and (1, 1)),
+    shape=lead_spec(_regularity, lambda a: square_shape(a) and (1, 1)),
     kind="linear algebra",
 )
 
@@ -394,7 +400,7 @@ sqrtm = Primitive(
     jvp=lambda out, args, tangents, params: _sqrtm_derivative(out, tangents[0]),
     vjp=lambda mask, out, args, params: (lambda g, x: _sqrtm_derivative(swap(x), g), out),
     batch=batch_elementwise,
-    shape=_lead_spec(_sqrtm, _square),
+    shape=lead_spec(_sqrtm, square_shape),
     kind="linear algebra",
 )
 
@@ -427,7 +433,30 @@ polar = Primitive(
     _polar,
     jvp=_polar_jvp,
     batch=batch_elementwise,
-    shape=_lead_spec(_polar, lambda a: a),
+    shape=lead_spec(_polar, lambda a: a),
     kind="linear algebra",
 )
 polar.vjp = transpose_of_jvp(polar)
+
+
+# The order of columns in a QR factorization with pivoting. It is constant.
+
+
+def _pivots(a: Any) -> Any:
+    lead, (rows, columns) = a.shape[:-2], a.shape[-2:]
+    each = [
+        sl.qr(one, mode="r", pivoting=True, check_finite=False)[1]
+        for one in a.reshape((-1, rows, columns))
+    ]
+    return np.array(each, np.int32).reshape((*lead, columns))
+
+
+def _pivots_spec(specs: tuple[ArraySpec, ...], params: Any) -> ArraySpec:
+    (a,) = specs
+    check_matrices(a)
+    return ArraySpec((*a.shape[:-2], a.shape[-1]), np.int32)
+
+
+pivots = Primitive(
+    "qr_pivots", _pivots, batch=batch_elementwise, shape=_pivots_spec, kind="linear algebra"
+)

@@ -9,19 +9,31 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core import errors
+from functrans.core.publishing import publish
 from functrans.core.shapes import dtype_of
+from functrans.scipy.harmonics import assoc_legendre_p, legendre_p, sph_harm_y, sph_legendre_p
 from functrans.scipy.loading import load
+from functrans.scipy.solutions import holds_traced
 from functrans.surface.table import as_array
 from functrans.transforms.derivatives import stop_gradient
 
 sc = load("scipy.special")
 
 __all__ = [
+    "assoc_legendre_p",
+    "comb",
+    "diric",
+    "factorial",
+    "legendre_p",
     "log_softmax",
     "logsumexp",
     "multigammaln",
+    "perm",
     "polygamma",
     "softmax",
+    "sph_harm_y",
+    "sph_legendre_p",
     "spherical_in",
     "spherical_jn",
     "spherical_kn",
@@ -209,3 +221,105 @@ spherical_in = _spherical(
 spherical_kn = _spherical(
     "kn", 0, "The modified spherical Bessel function of the second kind", "-1.155727"
 )
+
+
+def _refuse_exact(name: str, exact: Any) -> None:
+    if exact:
+        raise errors.OptionError(
+            f"{name}: exact=True computes with integers, which have no derivative, at "
+            f"{errors.user_location()}. Leave it out."
+        )
+
+
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    """The number of ways to choose k of N, as a function of real numbers; SciPy's `comb`.
+
+    Examples
+    --------
+    >>> from functrans import grad
+    >>> from functrans.scipy.special import comb
+    >>> round(float(grad(lambda n: comb(n, 2))(4.0)), 6)  # d/dn n (n - 1) / 2
+    3.5
+    """
+    if not holds_traced(N, k):
+        return sc.comb(N, k, exact=exact, repetition=repetition)
+    _refuse_exact("comb", exact)
+    N, k = as_array(N), as_array(k)
+    if repetition:
+        N = N + k - 1
+    inside = (k <= N) & (N >= 0) & (k >= 0)
+    # Outside, the arguments are replaced, so that no derivative there is nan.
+    ways = sc.binom(np.where(inside, N, 1.0), np.where(inside, k, 1.0))
+    return np.where(inside, ways, 0.0)[()]
+
+
+def perm(N: Any, k: Any, exact: bool = False) -> Any:
+    """The number of sequences of k of N, as a function of real numbers; SciPy's `perm`.
+
+    Examples
+    --------
+    >>> from functrans import grad
+    >>> from functrans.scipy.special import perm
+    >>> round(float(grad(lambda n: perm(n, 2))(4.0)), 6)  # d/dn n (n - 1)
+    7.0
+    """
+    if not holds_traced(N, k):
+        return sc.perm(N, k, exact)
+    _refuse_exact("perm", exact)
+    N, k = as_array(N), as_array(k)
+    inside = (k <= N) & (N >= 0) & (k >= 0)
+    N, k = np.where(inside, N, 1.0), np.where(inside, k, 1.0)
+    return np.where(inside, sc.poch(N - k + 1, k), 0.0)[()]
+
+
+def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
+    """n!, as the gamma function of n + 1; SciPy's `factorial`.
+
+    It is 0 for negative n, unless `extend` is "complex".
+
+    Examples
+    --------
+    >>> from functrans import grad
+    >>> from functrans.scipy.special import factorial
+    >>> round(float(grad(factorial)(3.0)), 6)
+    7.536706
+    """
+    if not holds_traced(n):
+        return sc.factorial(n, exact, **({} if extend == "zero" else {"extend": extend}))
+    _refuse_exact("factorial", exact)
+    n = _floating(n)
+    if extend == "complex":
+        return sc.gamma(n + 1)
+    return np.where(n < 0, 0.0, sc.gamma(np.where(n < 0, 0.0, n) + 1))[()]
+
+
+def diric(x: Any, n: Any) -> Any:
+    """The periodic sinc function sin(n x / 2) / (n sin(x / 2)), for integers n; SciPy's `diric`.
+
+    Examples
+    --------
+    >>> from functrans import grad
+    >>> from functrans.scipy.special import diric
+    >>> round(float(grad(lambda x: diric(x, 3))(0.5)), 6)  # of (1 + 2 cos x) / 3
+    -0.319617
+    """
+    if not holds_traced(x, n):
+        return sc.diric(x, n)
+    if holds_traced(n):
+        raise errors.MissingRuleError(
+            f"scipy.special.diric has no rule for a traced n, at {errors.user_location()}. Pass a "
+            "plain integer."
+        )
+    x, numbers = _floating(x), np.asarray(n)
+    out: Any = 0.0
+    for number in np.unique(numbers).tolist():
+        if number <= 0 or number != int(number):
+            value = x * np.nan
+        else:  # a sum of cosines, which is smooth where both sines vanish
+            steps = np.arange(int(number)) - (number - 1) / 2
+            value = np.mean(np.cos(x[..., None] * steps), axis=-1)
+        out = out + np.where(numbers == number, value, 0.0)
+    return out[()]
+
+
+publish(__name__, [assoc_legendre_p, legendre_p, sph_harm_y, sph_legendre_p])

@@ -64,10 +64,10 @@ def linear_solve(
     >>> grad(loss)(np.array([1.0, 2.0]))
     array([-1. , -0.5])
     """
-    check_callable(matvec, "linear_solve")
-    check_callable(solve, "linear_solve")
+    matvec = check_callable(matvec, "linear_solve")
+    solve = check_callable(solve, "linear_solve")
     if transpose_solve is not None:
-        check_callable(transpose_solve, "linear_solve")
+        transpose_solve = check_callable(transpose_solve, "linear_solve")
     tol = check_tolerance(tol, "tol", "linear_solve")
     operator, constants, leaves, structure = linear_operator(matvec, b, "linear_solve")
     solver = UserSolver(solve, structure, "linear_solve", tol)

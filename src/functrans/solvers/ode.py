@@ -83,7 +83,7 @@ def odeint(
     >>> round(float(grad(final)(0.5)), 6)  # d/dr exp(-2r) = -2 exp(-2r)
     -0.735759
     """
-    check_callable(f, "odeint")
+    f = check_callable(f, "odeint")
     if method not in METHODS:
         known = ", ".join(map(repr, METHODS))
         raise errors.OptionError(
@@ -104,7 +104,7 @@ def odeint(
     if not is_anything_running():
         slope = lambda y, s: equation(y, s, *parameters)
         return rebuild(integrate(slope, start, times, options))
-    equation, captured = _written(equation, operands)
+    equation, captured = closed_equation(equation, operands)
     operands = [start, times, *captured, *parameters]
     return rebuild(_Solver(options)(equation, *operands))
 
@@ -190,7 +190,9 @@ def _check_order(times: Any) -> None:
             )
 
 
-def _written(equation: RightHandSide, operands: list[Any]) -> tuple[RightHandSide, list[Any]]:
+def closed_equation(
+    equation: RightHandSide, operands: list[Any]
+) -> tuple[RightHandSide, list[Any]]:
     """An equation as a procedure, if it can be staged; values it closes over become first parameters."""
     y0, t, *parameters = operands
     specs = [strong(spec_of(y0)), spec_of(t[0]), *map(spec_of, parameters)]
@@ -239,6 +241,6 @@ class _Solver:
 
     def derived(self, equation: RightHandSide, *operands: Any) -> Any:
         """The same for an equation made by the library: staged once, it runs faster."""
-        written, captured = _written(equation, list(operands))
+        written, captured = closed_equation(equation, list(operands))
         y0, t, *parameters = operands
         return self(written, y0, t, *captured, *parameters)

@@ -82,8 +82,8 @@ def custom_root(
     >>> round(float(grad(cube_root)(8.0)), 9)  # 1/12
     0.083333333
     """
-    check_callable(f, "custom_root")
-    check_callable(solve, "custom_root")
+    f = check_callable(f, "custom_root")
+    solve = check_callable(solve, "custom_root")
     tol = check_tolerance(tol, "tol", "custom_root")
     leaves, structure = floating_leaves(init, "custom_root: init")
     specs = [spec_of(leaf) for leaf in leaves]
@@ -116,7 +116,7 @@ def custom_root(
             "lambda matvec, b: gmres(matvec, b)[0].",
         )
     else:
-        check_callable(tangent_solve, "custom_root")
+        tangent_solve = check_callable(tangent_solve, "custom_root")
         solver = UserSolver(tangent_solve, structure, "custom_root", tol)
     found = _root("custom_root", f, leaves, structure, find, lambda step: step, solver)
     return tree.unflatten(structure, found)
@@ -153,7 +153,7 @@ def fixed_point(
     >>> float(root(4.0)), float(grad(root)(4.0))
     (2.0, 0.25)
     """
-    check_callable(f, "fixed_point")
+    f = check_callable(f, "fixed_point")
     maxiter = check_count(maxiter, "maxiter", "fixed_point")
     leaves, structure = floating_leaves(x0, "fixed_point: x0")
     if tol is None:

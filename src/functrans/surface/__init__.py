@@ -11,6 +11,8 @@ from functrans.surface import editing as editing
 from functrans.surface import fourier as fourier
 from functrans.surface import functional as functional
 from functrans.surface import grids as grids
+from functrans.surface import hooked as hooked
+from functrans.surface import hooked_math as hooked_math
 from functrans.surface import in_place as in_place
 from functrans.surface import methods as methods
 from functrans.surface import norms as norms

@@ -26,7 +26,7 @@ def array(value: Any, dtype: Any = None) -> Any:
 def asarray(value: Any, dtype: Any = None) -> Any:
     """Like `array`, but arrays are not copied."""
     if isinstance(value, Tracer) and (dtype is None or dtype_of(value) == np.dtype(dtype)):
-        return value
+        return in_array(value)
     if holds_tracer(value):
         return array(value, dtype)
     return opened(np.asarray(value, dtype=dtype))

@@ -13,7 +13,6 @@ from functrans.core.shapes import cast, dtype_of, shape_of
 from functrans.core.tracer import UFUNCS, deliver, in_numpy, install_method
 from functrans.core.views import is_mutable, link
 from functrans.ops import access, elementwise, structure
-from functrans.ops.families import constant
 from functrans.ops.special import bessel_i
 from functrans.surface import creation
 from functrans.surface.table import (
@@ -287,6 +286,3 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
     close = np.all(abs(x.imag) < limit)
     what = "np.real_if_close gives real or complex values"
     return x.real if decided(close, what, "Write x.real if they should be real.") else x
-
-
-constant(np.bitwise_count, 1)

@@ -23,7 +23,7 @@ def _scaling(norm: Any) -> str:
     return str(norm)
 
 
-def _resized(x: Any, n: int, axis: int) -> Any:
+def resized(x: Any, n: int, axis: int) -> Any:
     """x cropped, or padded with zeros at the end, to length n along an axis."""
     shape = shape_of(x)
     if n < 1:
@@ -37,7 +37,7 @@ def _resized(x: Any, n: int, axis: int) -> Any:
 def _prepared(a: Any, n: Any, axis: Any) -> tuple[Any, int]:
     x = as_array(a)
     axis = axis_index(axis, ndim_of(x))
-    return _resized(x, shape_of(x)[axis] if n is None else operator.index(n), axis), axis
+    return resized(x, shape_of(x)[axis] if n is None else operator.index(n), axis), axis
 
 
 def _complex(name: str, inverse: bool) -> Any:
@@ -68,7 +68,7 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
     length = 2 * (shape_of(x)[axis] - 1) if n is None else operator.index(n)
     if length < 1:
         raise ValueError(f"Invalid number of FFT data points ({length}) specified.")
-    return irdft(_resized(x, length // 2 + 1, axis), axis=axis, n=length, norm=_scaling(norm))
+    return irdft(resized(x, length // 2 + 1, axis), axis=axis, n=length, norm=_scaling(norm))
 
 
 @implements(np.fft.hfft)

@@ -110,6 +110,9 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     put(a, np.flatnonzero(marked), val)
 
 
+_ADDING = (np.add, np.subtract)  # whose names may be hooked when they are read
+
+
 def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     """ufunc.at: like a[indices] = ufunc(a[indices], b), but an element indexed twice is changed twice."""
     _target(a, f"{ufunc.__name__}.at")
@@ -120,7 +123,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
             for _ in range(count):
                 a[key] = ufunc(a[key])
         return
-    if ufunc in (np.add, np.subtract):
+    if ufunc in _ADDING:
         a, indices = access.without_flags(a, indices)
         template, arrays = access.index_of(a, indices)
         part = np.broadcast_to(as_array(b), shape_of(access.shape_only(a, template, arrays)))

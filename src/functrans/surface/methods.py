@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
+from functrans.core.conversions import learn
 from functrans.core.floating_point import real_part
 from functrans.core.tracer import ArrayTracer, install_method
 from functrans.core.views import is_mutable, view_of
@@ -167,6 +168,7 @@ _ATTRIBUTES = {
 
 
 def _refuse_memory(name: str, remedy: str) -> errors.MemoryAccessError:
+    learn()
     return errors.MemoryAccessError(
         f"a traced array has no memory for x.{name} to show or change, at {errors.user_location()}. "
         + remedy.format(name=name)

@@ -209,4 +209,4 @@ def _to_device(x: Any, device: Any, /, *, stream: Any = None) -> Any:
 install_method("to_device", _to_device)
 install_method("__dlpack_device__", lambda x: (1, 0))  # the CPU
 # A traced value raises an error: another library could not trace it.
-install_method("__dlpack__", lambda x, **options: np.asarray(x).__dlpack__(**options))
+install_method("__dlpack__", lambda x, **options: np.array(x).__dlpack__(**options))

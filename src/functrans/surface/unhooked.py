@@ -53,6 +53,8 @@ def _reaching(function: Any) -> Any:
     return _named(reaching, function)
 
 
+# The name np.block may be hooked when this is read.
+_BLOCK = np.block
 _NOBODY: Any = None  # the call does not come from NumPy
 _SEQUENCES_OF_ARRAYS = frozenset(
     {
@@ -64,7 +66,7 @@ _SEQUENCES_OF_ARRAYS = frozenset(
 
 
 def _ask_tables(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if function is not np.block:  # for which the levels of a list have different meanings
+    if function is not _BLOCK:  # for which the levels of a list have different meanings
         read = _items_without_lists if function in _SEQUENCES_OF_ARRAYS else _without_lists
         args = tuple(map(read, args))
         kwargs = {key: read(value) for key, value in kwargs.items()}
@@ -110,7 +112,10 @@ def _method(method: Any) -> Any:
 def _without_lists(value: Any) -> Any:
     if not isinstance(value, (list, tuple)) or not holds_tracer(value):
         return value
-    made = as_array(value)
+    try:
+        made = as_array(value)
+    except ValueError:  # values of different shapes, which the function takes one by one
+        return value
     # Integers may be a shape, which the function reads itself.
     return value if made.ndim == 1 and made.dtype.kind in "iu" else made
 

@@ -77,7 +77,7 @@ def check_derivatives(
         ...
     functrans.errors.DerivativeError: check_derivatives: the derivative of `<lambda>` ... differs ...
     """
-    check_callable(f, "check_derivatives")
+    f = check_callable(f, "check_derivatives")
     if not isinstance(args, (tuple, list)):
         raise errors.InputTypeError(
             "check_derivatives needs the arguments as a tuple, one entry per argument, not "

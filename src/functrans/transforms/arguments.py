@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from functrans.core import errors, tree
 from functrans.core.accumulate import Accumulator
 from functrans.core.custody import own_distinct
 from functrans.core.dispatch import Tracer, is_plain
+from functrans.core.hooks import are_enabled, hook_of, knows
 from functrans.core.shapes import cast, dtype_of, shape_of
 from functrans.core.subclasses import plain_array
 
@@ -57,7 +59,8 @@ _CALLED = {
 }
 
 
-def check_callable(function: Any, transform: str) -> None:
+def check_callable(function: Any, transform: str) -> Any:
+    """The function to trace: a hook for math.sin and similar ones, which nobody calls by name here."""
     if not callable(function):
         option = isinstance(function, (int, str, tuple, list, dict))
         other = f"{transform}(f, ...)" if option else f"{transform}(f)(x), not {transform}(f(x))"
@@ -65,6 +68,14 @@ def check_callable(function: Any, transform: str) -> None:
             f"{transform} needs a function, not {tree.with_article(function)}, at "
             f"{errors.user_location()}. Write {_CALLED.get(transform, other)}."
         )
+    if type(function) in _OF_PACKAGES and are_enabled():
+        module = getattr(function, "__module__", None) or ""
+        hook = hook_of(function) if knows(module.split(".")[0]) else None
+        return function if hook is None else hook.direct or hook.function
+    return function
+
+
+_OF_PACKAGES = (BuiltinFunctionType, FunctionType)
 
 
 def several_values(option: Any, kind: type, name: str) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from functrans.core import errors, tree
 from functrans.core.custody import kept_in_tracer, own
 from functrans.core.dispatch import Tracer, is_plain, named_axis, running_interpreters
 from functrans.core.evaluate import as_constant, open_array
+from functrans.core.hooks import runs_again
 from functrans.core.progress import progress_bar
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.interpreters.batch import Batch, BatchTracer
@@ -101,7 +102,7 @@ def vmap(
             chunk_size=chunk_size,
             progress=progress,
         )
-    check_callable(f, "vmap")
+    f = check_callable(f, "vmap")
     requested = axis_size
     if requested is not None and (not is_plain(requested, (int, np.integer)) or requested < 0):
         raise errors.OptionError(
@@ -118,6 +119,7 @@ def vmap(
             f"chunk_size must be a positive int, not {chunk_size!r}, at {errors.user_location()}."
         )
 
+    @runs_again
     def mapped(*args: Any, **kwargs: Any) -> Any:
         flat = [flatten_argument(arg) for arg in args]
         named = {key: flatten_argument(value) for key, value in kwargs.items()}
@@ -145,6 +147,7 @@ def vmap(
             while pending:
                 lanes = pending.pop()
                 with Batch(lanes, max(total, 1), axis_name, f) as batch:
+                    batch.reruns = True
                     traced = iter(
                         [
                             BatchTracer(batch, kept_in_tracer(_take(leaf, lanes, max(total, 1))))

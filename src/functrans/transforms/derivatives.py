@@ -10,13 +10,14 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.custody import check_unchanged, guarded, kept, own, watched_since
+from functrans.core.custody import check_unchanged, kept, lent, own, watched_since
 from functrans.core.dispatch import Tracer, check_alive, has_run_others, running_interpreters
 from functrans.core.evaluate import (
     as_constant,
     opened,
 )
 from functrans.core.floating_point import point, unpoint
+from functrans.core.hooks import Again, runs_again
 from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.core.views import detached, is_mutable
 from functrans.interpreters.tape import Tape, TapeTracer, sweep
@@ -113,15 +114,18 @@ def grad(
     """
     if f is LATER:
         return partial(grad, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
-    check_callable(f, "grad")
+    f = check_callable(f, "grad")
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        token = point()  # not on the tape, which ends before the sweep
-        try:
-            _, gradients, aux = _differentiate(f, argnums, has_aux, holomorphic, args, kwargs)
-        finally:
-            unpoint(token)
-        return (gradients, aux) if has_aux else gradients
+        while True:
+            token = point()  # not on the tape, which ends before the sweep
+            try:
+                _, gradients, aux = _differentiate(f, argnums, has_aux, holomorphic, args, kwargs)
+            except Again:
+                continue
+            finally:
+                unpoint(token)
+            return (gradients, aux) if has_aux else gradients
 
     return transformed(
         gradient,
@@ -177,15 +181,20 @@ def value_and_grad(
     """
     if f is LATER:
         return partial(value_and_grad, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
-    check_callable(f, "value_and_grad")
+    f = check_callable(f, "value_and_grad")
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        token = point()
-        try:
-            value, gradients, aux = _differentiate(f, argnums, has_aux, holomorphic, args, kwargs)
-        finally:
-            unpoint(token)
-        return ((value, aux), gradients) if has_aux else (value, gradients)
+        while True:
+            token = point()
+            try:
+                value, gradients, aux = _differentiate(
+                    f, argnums, has_aux, holomorphic, args, kwargs
+                )
+            except Again:
+                continue
+            finally:
+                unpoint(token)
+            return ((value, aux), gradients) if has_aux else (value, gradients)
 
     return transformed(
         value_and_gradient,
@@ -212,13 +221,14 @@ def _differentiate(
     if len(args) > len(positions):
         for k, arg in enumerate(args):
             if k not in positions:
-                traced_args[k] = guarded(arg)
+                traced_args[k] = lent(arg, f)
     if kwargs:
-        kwargs = guarded(kwargs)
+        kwargs = lent(kwargs, f)
     aux = None
     likes: list[Any] = []
     keys: list[int] = []
     with Tape(f) as tape:
+        tape.reruns = True
         for position in positions:
             argument = args[position]
             try:
@@ -402,6 +412,7 @@ def vjp(
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]], Any]: ...
 @overload
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
+@runs_again
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of a function and its pullback, which maps cotangents of outputs to cotangents of inputs.
 
@@ -417,8 +428,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pullback(np.array([1.0, 10.0]))
     (array([ 2., 30.]),)
     """
-    check_callable(f, "vjp")
+    f = check_callable(f, "vjp")
     with Tape(f) as tape:
+        tape.reruns = True
         tape_inputs = []
         traced = []
         for position, primal in enumerate(primals):

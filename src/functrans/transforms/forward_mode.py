@@ -8,11 +8,12 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.custody import guarded, kept_in_tracer, own
+from functrans.core.custody import kept_in_tracer, lent, own
 from functrans.core.dispatch import Tracer
 from functrans.core.evaluate import (
     as_constant,
 )
+from functrans.core.hooks import runs_again
 from functrans.core.shapes import ArraySpec, dtype_of, shape_of
 from functrans.interpreters.dual import Dual, DualTracer, LinearizingDual
 from functrans.interpreters.stage import Stage, StageTracer, TangentStage
@@ -45,6 +46,7 @@ def jvp(
 def jvp(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
 ) -> Any: ...
+@runs_again
 def jvp(
     f: Callable[..., Any],
     primals: Sequence[Any],
@@ -70,13 +72,14 @@ def jvp(
     >>> float(out), float(tangent)
     (9.0, 6.0)
     """
-    check_callable(f, "jvp")
+    f = check_callable(f, "jvp")
     leaves, moving, structure = _check_tangents(primals, tangents, "jvp")
     with Dual(f) as dual:
+        dual.reruns = True
         tracers = [
             DualTracer(dual, kept_in_tracer(leaf), kept_in_tracer(tangent))
             if dtype_of(leaf).kind in "fc"
-            else guarded(leaf)
+            else lent(leaf, f)
             for leaf, tangent in zip(leaves, moving, strict=True)
         ]
         out = f(*tree.unflatten(structure, tracers))
@@ -151,6 +154,7 @@ def _argument_names(primals: Sequence[Any]) -> list[str]:
     return [n for k, primal in enumerate(primals) for n in leaf_names(primal, f"argument {k}")]
 
 
+@runs_again
 def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     """The value of a function, and its derivative at that point as a linear function.
 
@@ -165,13 +169,14 @@ def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     >>> float(linear(2.0))
     2.0
     """
-    check_callable(f, "linearize")
+    f = check_callable(f, "linearize")
     leaves, structure = tree.flatten(primals)
     for k, primal in enumerate(primals):
         check_inexact(primal, tree.leaves(primal), k, "linearize")
     # Tangents are staged one level below the dual numbers: primal values are computed, operations
     # on tangents are written down.
     with TangentStage(f) as stage, LinearizingDual(f, stage) as dual:
+        stage.reruns = True
         tracers = [
             DualTracer(
                 dual, kept_in_tracer(leaf), stage.input(ArraySpec(shape_of(leaf), dtype_of(leaf)))
@@ -227,7 +232,7 @@ def linear_transpose(f: Callable[..., Any], *examples: Any) -> Callable[[Any], t
     >>> transpose(np.array([1.0, 1.0, 1.0]))
     (array([3., 2., 1.]),)
     """
-    check_callable(f, "linear_transpose")
+    f = check_callable(f, "linear_transpose")
     for leaf in tree.leaves(examples):
         if not isinstance(leaf, ArraySpec):
             tree.check_array(leaf, "linear_transpose: an example")

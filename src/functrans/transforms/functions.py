@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from functrans.core import errors
+from functrans.core.hooks import original_of
 
 # The parameters and the result of a function.
 P = ParamSpec("P")
@@ -89,6 +90,7 @@ def transformed(
     **options: Any,
 ) -> Transformed:
     """The object that `transform(function, **options)` returns; `call` does the work."""
+    function = original_of(function)
     made = Transformed(call)
     made._transform, made._options, made._summary = transform, options, summary
     keep_name(made, function)

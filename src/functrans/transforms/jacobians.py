@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from functrans.core import errors, tree
-from functrans.core.custody import guarded
+from functrans.core.custody import lent
 from functrans.core.dispatch import running_interpreters
 from functrans.core.evaluate import opened
 from functrans.core.shapes import dtype_of, shape_of
@@ -93,13 +93,12 @@ def _title(progress: bool | str, transform: str, f: Callable[..., Any]) -> bool 
 
 def _only(f: Callable[..., Any], args: tuple[Any, ...], positions: Any, kwargs: Any) -> Any:
     """f as a function of only the arguments at `positions`."""
-    args, kwargs = guarded(args), guarded(kwargs)
 
     def fixed(*chosen: Any) -> Any:
-        full = list(args)
+        full = list(lent(args, f))  # in each run, since the next one may need them in another form
         for position, value in zip(positions, chosen, strict=True):
             full[position] = value
-        return f(*full, **kwargs)
+        return f(*full, **lent(kwargs, f))
 
     return update_wrapper(fixed, f)
 
@@ -217,7 +216,7 @@ def jacfwd(
             holomorphic=holomorphic,
             progress=progress,
         )
-    check_callable(f, "jacfwd")
+    f = check_callable(f, "jacfwd")
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         positions, chosen = _chosen(f, argnums, args, "jacfwd")
@@ -352,7 +351,7 @@ def jacrev(
             holomorphic=holomorphic,
             progress=progress,
         )
-    check_callable(f, "jacrev")
+    f = check_callable(f, "jacrev")
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         positions, chosen = _chosen(f, argnums, args, "jacrev")
@@ -468,7 +467,7 @@ def jacobian(
         return partial(
             jacobian, argnums=argnums, mode=mode, chunk_size=chunk_size, progress=progress
         )
-    check_callable(f, "jacobian")
+    f = check_callable(f, "jacobian")
     if mode not in ("auto", "fwd", "rev"):
         raise errors.OptionError(
             f'mode must be "auto", "fwd" or "rev", not {mode!r}, at {errors.user_location()}.'
@@ -557,7 +556,7 @@ def hessian(
     """
     if f is LATER:
         return partial(hessian, argnums=argnums, chunk_size=chunk_size, progress=progress)
-    check_callable(f, "hessian")
+    f = check_callable(f, "hessian")
     title = _title(progress, "hessian", f)
     columns: Any = jacfwd(jacrev(f, argnums), argnums, chunk_size=chunk_size, progress=title)
     return transformed(
@@ -584,7 +583,7 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
     array([6., 0.])
     """
-    check_callable(f, "hvp")
+    f = check_callable(f, "hvp")
     check_tuples(primals, tangents, "hvp")
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     return jvp(grad(f, argnums), primals, tangents)[1]

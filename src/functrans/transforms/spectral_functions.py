@@ -70,7 +70,7 @@ def spectral_function(f: Callable[[Any], Any], a: Any, UPLO: str = "L") -> Any:
            [0. , 0. , 0. ],
            [0.5, 0. , 0. ]])
     """
-    check_callable(f, "spectral_function")
+    f = check_callable(f, "spectral_function")
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise errors.OptionError(
             f"spectral_function: UPLO must be 'L' or 'U', not {UPLO!r}, at {errors.user_location()}."

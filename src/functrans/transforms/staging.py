@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from functrans.core import errors, tree
+from functrans.core.hooks import runs_again
 from functrans.core.shapes import ArraySpec, spec_of
 from functrans.graph.graph import Graph, trace_names
 from functrans.graph.scopes import CallStack
@@ -45,7 +46,7 @@ def make_graph(f: Callable[..., Any] = LATER) -> Any:
     """
     if f is LATER:
         return make_graph
-    check_callable(f, "make_graph")
+    f = check_callable(f, "make_graph")
 
     def stage_out(*args: Any, **kwargs: Any) -> Graph:
         if is_staging():  # an outer trace checks the draws
@@ -60,6 +61,7 @@ def make_graph(f: Callable[..., Any] = LATER) -> Any:
     return transformed(stage_out, f, make_graph, "The graph of {f}.")
 
 
+@runs_again
 def staged_out(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], transform: str
 ) -> Graph:
@@ -70,6 +72,7 @@ def staged_out(
             tree.check_array(leaf, f"{transform}: {trace_names(f, args, kwargs)[k]}")
     tree.seal(structure)
     with Stage(f, transform) as stage:
+        stage.reruns = True
         stage.calls = CallStack(sys._getframe(), _NAMED)
         tracers = [marked_like(stage.input(spec_of(leaf)), leaf) for leaf in leaves]
         traced_args, traced_kwargs = tree.unflatten(structure, tracers)
@@ -97,6 +100,6 @@ def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> eval_shape(np.matmul, ArraySpec((1000, 20), float), ArraySpec((20, 3), float))
     float64[1000,3]
     """
-    check_callable(f, "eval_shape")
+    f = check_callable(f, "eval_shape")
     graph = staged_out(f, args, kwargs, "eval_shape")
     return tree.unflatten(graph.out_tree, [variable.spec for variable in graph.outputs])

@@ -1,6 +1,6 @@
 """The polynomials of the elementary functions, by kind, each from its constant coefficient on.
 
-tests/fit_polynomials.py writes this file. A comment says what is approximated, and the
+tools/fit_polynomials.py writes this file. A comment says what is approximated, and the
 weighted error: that of the formula relative to its result.
 """
 

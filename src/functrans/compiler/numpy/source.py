@@ -75,7 +75,7 @@ def source(f: Callable[..., Any] = LATER) -> Any:
     """
     if f is LATER:
         return source
-    check_callable(f, "source")
+    f = check_callable(f, "source")
     staged = make_graph(f)
 
     def written(*args: Any, **kwargs: Any) -> Source:

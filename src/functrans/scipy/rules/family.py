@@ -13,11 +13,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from functrans.core import errors
 from functrans.core.primitive import PRIMITIVES, Primitive, bare
 from functrans.core.shapes import ArraySpec, dtype_of
 from functrans.core.tracer import UFUNCS
 from functrans.ops.families import batch_elementwise, elementwise, elementwise_spec
+from functrans.scipy.loading import load
 from functrans.surface.table import as_array
 
 
@@ -57,6 +60,8 @@ def refuse_complex(ufunc: Any, x: Any) -> None:
 
 def rule(ufunc: Any, *partials: Any) -> None:
     """State the partial derivatives of a ufunc with one result."""
+    if not isinstance(ufunc, np.ufunc):  # SciPy wraps it if the variable SCIPY_ARRAY_API is set
+        ufunc = getattr(load("scipy.special._ufuncs"), ufunc.__name__)
     unknown = {
         k: _no_derivative(ufunc, k) for k, partial in enumerate(partials) if partial is UNKNOWN
     }
@@ -67,12 +72,13 @@ def rule(ufunc: Any, *partials: Any) -> None:
         name=f"special_{name}" if name in PRIMITIVES else name,  # NumPy has some of them, too
     )
     # Refuse where the operation is recorded, in the user's code, and not later in the sweep.
-    rules = list(primitive.rules)
-    for mask in range(len(rules)):
-        for k, refuse in unknown.items():
-            if mask >> k & 1:
-                rules[mask] = (lambda *_, refuse=refuse: refuse(), rules[mask][1])
-    primitive.rules = tuple(rules)
+    if unknown:
+        rules = list(primitive.rules)
+        for mask in range(len(rules)):
+            for k, refuse in unknown.items():
+                if mask >> k & 1:
+                    rules[mask] = (lambda *_, refuse=refuse: refuse(), rules[mask][1])
+        primitive.rules = tuple(rules)
     if ufunc.nin > 2:  # the protocol converts lists for one and two arguments
         UFUNCS[ufunc] = _accepting_lists(primitive)
 

@@ -1,0 +1,305 @@
+"""Which hooks a function needs: read from its code, and learned from a run that failed without them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from inspect import getattr_static
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType, TracebackType
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from functrans.core import hooks
+from functrans.core.calls import assigned_at, called_at, called_name, called_path, module_of
+from functrans.core.dispatch import running_interpreters
+from functrans.core.hooks import HookPlan, hook_of, original_of
+from functrans.core.places import is_in_standard_library, is_ours, is_outside
+
+_MOST_FUNCTIONS = 400  # that are read for one plan
+_COMPILED = ("numpy", "scipy")  # what their functions need is learned when they are called
+
+
+# Reading.
+
+
+def read(function: FunctionType, plan: HookPlan) -> None:
+    """Add the hooks for all functions that a function mentions, and those that functions it calls do."""
+    seen: set[CodeType] = set()
+    waiting: list[Any] = [function]
+    while waiting and len(seen) < _MOST_FUNCTIONS:
+        each = waiting.pop()
+        code = each.__code__
+        if id(code) in seen or is_in_standard_library(code):
+            continue
+        seen.add(id(code))  # type: ignore[arg-type]
+        waiting += _read_code(code, each.__globals__, plan)
+        for value in (*_cells(each), *(each.__defaults__ or ())):
+            waiting += _functions_of(value)
+
+
+def _cells(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # it is empty
+            continue
+
+
+def _read_code(
+    code: CodeType, namespace: dict[str, Any], plan: HookPlan, everything: bool = False
+) -> list[FunctionType]:
+    """Add the hooks for what a piece of code mentions, and return the functions that it may call.
+
+    With `everything`, these are all functions that make arrays, and not only those that often need it.
+    """
+    found: list[FunctionType] = []
+    names = _names(code)
+    for name in names:
+        value = namespace.get(name)
+        if value is None:
+            value = sys.modules.get(name)  # `import numpy` inside the function
+            if value is None or not hooks.knows(name.split(".")[0]):
+                continue
+        if isinstance(value, ModuleType):
+            _read_module(value, names, plan, found, everything)
+        elif _add(namespace, name, value, plan, everything) is None:
+            found += _functions_of(value)
+    return found
+
+
+def _read_module(
+    module: ModuleType, names: list[str], plan: HookPlan, found: list[Any], everything: bool = False
+) -> None:
+    known = hooks.knows(module.__name__.split(".")[0])
+    members = vars(module)
+    for name in names:
+        value = members.get(name)
+        if value is None and known:
+            value = sys.modules.get(f"{module.__name__}.{name}")  # a module that is imported lazily
+        if isinstance(value, ModuleType):
+            if known and value.__name__.startswith(module.__name__ + "."):
+                _read_module(value, names, plan, found, everything)
+        elif value is not None and known:
+            _add(members, name, value, plan, everything)
+        elif value is not None:
+            found += _functions_of(value)
+
+
+def _add(
+    namespace: dict[str, Any], name: str, value: Any, plan: HookPlan, everything: bool = False
+) -> Any:
+    """Add the hook for a name, if its function has one that is installed when mentioned."""
+    original = original_of(value)
+    hook = hook_of(original) if callable(original) or id(original) in hooks._NAMELESS else None
+    wanted = hook is not None and (
+        hook.when_mentioned or (everything and not isinstance(original, (type, np.ufunc)))
+    )
+    if hook is None or not wanted or _is_home(namespace, original):
+        return None
+    plan.add(namespace, name, original, hook.function)
+    return hook
+
+
+def _is_home(namespace: dict[str, Any], original: Any) -> bool:
+    """Whether a class is mentioned by the code of its own module, which makes its objects."""
+    return isinstance(original, type) and namespace.get("__name__") == original.__module__
+
+
+def _names(code: CodeType) -> list[str]:
+    """The names of globals and attributes in a piece of code and in the functions inside of it."""
+    names = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= dict.fromkeys(_names(constant))
+    return list(names)
+
+
+def _functions_of(value: Any) -> list[FunctionType]:
+    """The Python functions that code may call through a value, if they are worth reading."""
+    if isinstance(value, MethodType):
+        value = value.__func__
+    if not isinstance(value, (FunctionType, type)):
+        value = getattr_static(value, "__wrapped__", None) or type(value)
+    module = getattr(value, "__module__", None) or ""
+    if module.split(".")[0] in (*_COMPILED, "functrans", "builtins"):
+        return []
+    if isinstance(value, FunctionType):
+        return [value]
+    if not isinstance(value, type):
+        return []
+    found = []
+    for kind in value.__mro__[:-1]:
+        for member in vars(kind).values():
+            member = getattr(member, "__func__", getattr(member, "fget", member))
+            if isinstance(member, FunctionType) and not is_ours(member.__code__):
+                found.append(member)
+    return found
+
+
+# Learning.
+
+
+def learn_from(traceback: TracebackType | None) -> None:
+    """The same after an error of compiled code that does not take traced values."""
+    frames = []
+    while traceback is not None:
+        frames.append(traceback.tb_frame)
+        traceback = traceback.tb_next
+    learn(frames[::-1])
+
+
+def learn(frames: list[FrameType] | None = None) -> bool:
+    """Add what the calls on the stack need, after one of them has asked for a plain value.
+
+    Returns whether the transform will run again because of it.
+    """
+    plan = _growing_plan()
+    if plan is None:
+        return False
+    for frame in _frames() if frames is None else frames:
+        code = frame.f_code
+        hooks.prepare(frame.f_globals.get("__name__") or "")
+        method = hooks.METHODS.get(code)
+        if method is not None:
+            plan.add(*method[:2], method[0].__dict__[method[1]], method[2])
+        if not is_outside(code):
+            continue
+        _read_code(code, frame.f_globals, plan)
+        _add_called(frame, plan)
+        for name, hook in hooks.BUILTINS.items():
+            if name in code.co_names and name not in frame.f_globals:
+                plan.add(frame.f_globals, name, hooks.ABSENT, hook)
+    outermost = running_interpreters()[0]
+    return outermost.reruns and plan.size > outermost.plan_size
+
+
+def learn_assignment(array: Any = None) -> None:
+    """Let the array that was assigned a traced value be made as one that accepts it."""
+    plan = _growing_plan()
+    if plan is None:
+        return
+    learn()
+    frame = next((f for f in _frames() if is_outside(f.f_code)), None)
+    if frame is None:
+        return
+    for found in (array, assigned_at(frame)):
+        root = _root(found)
+        site = None if root is None else plan.made.get(id(root))
+        if site is not None and _open(*site, plan):
+            return
+    # It comes from elsewhere, or was computed from others. So everything that the function can reach is made
+    # to accept traced values.
+    from functrans.core.stand_ins import add_stand_ins
+
+    for each in _frames():
+        if is_outside(each.f_code):
+            _read_code(each.f_code, each.f_globals, plan, everything=True)
+    for site in plan.made.values():
+        _open(*site, plan)
+    if not plan.opens_arguments:
+        plan.opens_arguments = True
+        plan.size += 1
+    add_stand_ins(plan, _frames())
+
+
+def _growing_plan() -> HookPlan | None:
+    """The plan of the outermost transform in this thread."""
+    if not hooks.are_enabled():
+        return None
+    running = running_interpreters()
+    if not running:
+        return None
+    outermost = running[0]
+    if outermost.plan is None:
+        outermost.plan = hooks.enlarged(outermost.function)
+    return outermost.plan
+
+
+def _frames() -> list[FrameType]:
+    """The frames between this call and the outermost transform, innermost first."""
+    frames = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    while frames and not is_ours(frames[-1].f_code):
+        frames.pop()
+    return frames
+
+
+def _add_called(frame: FrameType, plan: HookPlan) -> None:
+    """Add the hook for the function that a frame calls, under every name that the code may use."""
+    _, value = called_at(frame)
+    original = original_of(value)
+    hook = hook_of(original) if value is not None else None
+    if hook is None:
+        return
+    public = sys.modules.get(module_of(original))
+    if public is None:  # the name is hooked already, or private
+        path = called_path(frame)
+        public = None if path is None else _owner(path, frame)
+    if isinstance(public, ModuleType):
+        plan.add(vars(public), original.__name__, original, hook.function)
+    for alias, other in list(frame.f_globals.items()):
+        if other is original and not _is_home(frame.f_globals, original):
+            plan.add(frame.f_globals, alias, original, hook.function)
+
+
+def _owner(path: tuple[str, ...], frame: FrameType) -> Any:
+    """The module in whose namespace the last name of a path is."""
+    value: Any = frame.f_locals.get(path[0], frame.f_globals.get(path[0]))
+    for name in path[1:-1]:
+        value = vars(value).get(name) if isinstance(value, ModuleType) else None
+    return value
+
+
+def _root(array: Any) -> Any:
+    """The array whose memory a view shows."""
+    if isinstance(array, np.flatiter):
+        array = array.base
+    if type(array) is not np.ndarray:
+        return None
+    while type(array.base) is np.ndarray:
+        array = array.base
+    return array
+
+
+# Calls that make arrays. An array that receives a traced value is made again as one that accepts it; those
+# made by all other calls stay plain, and as fast as before.
+
+_open_sites: dict[
+    int, tuple[Any, set[int]]
+] = {}  # by the id of the code, which is referenced weakly
+
+
+def _open(code: CodeType, instruction: int, plan: HookPlan) -> bool:
+    """Let a call make arrays that accept traced values from now on; False if it does already."""
+    key = id(code)
+    reference, offsets = _open_sites.get(key, (None, None))
+    if reference is None or reference() is not code:
+        offsets = set()
+        _open_sites[key] = (ref(code, lambda _: _open_sites.pop(key, None)), offsets)
+    assert offsets is not None
+    names = {target.name for target in plan.targets.values()}
+    called = called_name(code, instruction)
+    # Compiled code, such as np.random.uniform, makes arrays with np.empty, too, and needs plain ones.
+    if instruction in offsets or called not in names:
+        return False
+    offsets.add(instruction)
+    plan.size += 1
+    return True
+
+
+def is_open(frame: FrameType) -> bool:
+    """Whether the call at which a frame is makes arrays that accept traced values."""
+    found = _open_sites.get(id(frame.f_code))
+    return found is not None and frame.f_lasti in found[1] and found[0]() is frame.f_code
+
+
+def note_made(array: Any, frame: FrameType) -> None:
+    """Remember which call has made an array, for this run."""
+    running = running_interpreters()
+    if running and running[0].plan is not None:
+        running[0].plan.made[id(array)] = (frame.f_code, frame.f_lasti)

@@ -1,0 +1,1 @@
+"""Programs for contributors, each run as `python -m tools.NAME`."""
