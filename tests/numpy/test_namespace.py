@@ -512,6 +512,7 @@ def test_traced_arrays_name_their_namespace():
     ft.make_graph(function)(VECTOR)
 
 
+@pytest.mark.usefixtures("without_hooks")
 def test_attributes_and_methods_of_the_standard():
     def function(x):
         assert (x.device, x.ndim, x.shape, x.size, x.dtype) == ("cpu", 2, (2, 3), 6, np.float64)
