@@ -19,7 +19,7 @@ import numpy as np
 from functrans.compiler.keys import Static, are_traced, containers_of, is_taken, keep, leaf_kind
 from functrans.compiler.numpy.generated import Compiled, compile_graph
 from functrans.compiler.passes import optimize
-from functrans.compiler.subroutines import with_subroutines
+from functrans.compiler.subroutines import inlined, with_subroutines
 from functrans.compiler.warnings import RETRACES, PerformanceHint, warn_of_retracing
 from functrans.core import errors, tree
 from functrans.core.custody import lending_tree, own, own_tree
@@ -96,7 +96,9 @@ class Traced:
 
 def compile_in_numpy(graph: Graph) -> Compiled:
     """A graph, and the functions inside, as generated NumPy code."""
-    return compile_graph(with_subroutines(graph, lambda part: compile_in_numpy(part).function))
+    return compile_graph(
+        with_subroutines(inlined(graph), lambda part: compile_in_numpy(part).function)
+    )
 
 
 class Jitted(TransformedFunction, Generic[P, R]):

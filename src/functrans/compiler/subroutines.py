@@ -90,9 +90,11 @@ def _fits(inner: Graph, inputs: tuple[Variable, ...], equation: Equation) -> boo
     return given == [v.spec for v in (*inner.inputs, *inner.outputs)]
 
 
-def with_subroutines(graph: Graph, compiler: Compiler) -> Graph:
-    """The graph with all procedures in the parameters of its equations as subroutines, or inlined."""
-    graph = inlined(graph)
+def with_subroutines(graph: Graph, compiler: Compiler, excepted: list[bool] | None = None) -> Graph:
+    """The graph with the procedures in the parameters of its equations as subroutines.
+
+    The equations in `excepted` stay as they are.
+    """
 
     def compiled(value: Any) -> Any:
         if type(value) is Procedure:
@@ -103,8 +105,10 @@ def with_subroutines(graph: Graph, compiler: Compiler) -> Graph:
         return graph
     equations = [
         Equation(e.primitive, e.inputs, {k: compiled(v) for k, v in e.params.items()}, e.outputs)
-        if isinstance(e.primitive, HigherOrder)
+        if isinstance(e.primitive, HigherOrder) and not stays
         else e
-        for e in graph.equations
+        for e, stays in zip(
+            graph.equations, excepted or [False] * len(graph.equations), strict=True
+        )
     ]
     return rebuilt(graph, equations)

@@ -350,7 +350,7 @@ def test_programs_of_arrays_of_every_dtype(seed):
 
 @pytest.mark.parametrize("size", [16, 32])
 def test_programs_with_narrower_vectors(size, monkeypatch):
-    monkeypatch.setattr("functrans.compiler.native.module.vector_bytes", lambda: size)
+    monkeypatch.setattr("functrans.compiler.native.steps.vector_bytes", lambda: size)
     for seed in range(200, 210):
         check_program(ArrayProgram(seed), 1e-9)
 

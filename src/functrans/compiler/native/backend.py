@@ -21,7 +21,7 @@ from functrans.compiler.native.plan import Plan, is_native
 from functrans.compiler.native.python_call import python_function
 from functrans.compiler.native.slices import sums_of_slices
 from functrans.compiler.numpy.generated import Compiled, NativeCall, compile_graph
-from functrans.compiler.subroutines import with_subroutines
+from functrans.compiler.subroutines import inlined, with_subroutines
 from functrans.core import errors, tree
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
@@ -29,17 +29,22 @@ from functrans.graph.graph import Equation, Graph, Variable
 
 def compile_native(graph: Graph, slow: Any) -> Compiled:
     """Compile a graph. `slow` is called with arguments that the code does not accept."""
-    graph = sums_of_slices(with_subroutines(graph, _flat))
-    native = [is_native(equation, graph.constants) for equation in graph.equations]
+    graph, native = _prepared(graph)
     if all(native) and _is_plain(graph):
         return _whole(graph, slow)
     return _in_segments(graph, native)
 
 
+def _prepared(graph: Graph) -> tuple[Graph, list[bool]]:
+    """A graph ready to be compiled, and which of its equations are native."""
+    graph = sums_of_slices(inlined(graph))
+    native = [is_native(equation, graph.constants) for equation in graph.equations]
+    return with_subroutines(graph, _flat, native), native
+
+
 def _flat(graph: Graph) -> Any:
     """A graph as a function from flat inputs to flat outputs."""
-    graph = sums_of_slices(with_subroutines(graph, _flat))
-    native = [is_native(equation, graph.constants) for equation in graph.equations]
+    graph, native = _prepared(graph)
     if all(native) and _is_plain(graph):
         return _on_values(graph)[0]
     return _in_segments(graph, native).function

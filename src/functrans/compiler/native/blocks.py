@@ -28,13 +28,15 @@ _ROUNDS = 64  # of a block
 
 def in_blocks(plan: Plan) -> Plan:
     """Split the long sums of a plan into blocks."""
-    remaining: list[Kernel | Product] = list(reversed(plan.steps))
+    remaining: list[Any] = list(reversed(plan.steps))
     plan.steps = []
     while remaining:
         step = remaining.pop()
         if isinstance(step, Kernel):
             plan.steps.append(step)
             remaining += reversed(_divide(plan, step))
+        elif not isinstance(step, Product):
+            plan.steps.append(step)
         else:
             *products, kernels = _divide_product(plan, step)
             plan.steps += products
@@ -134,7 +136,7 @@ def _add_rows(plan: Plan, rows: Buffer, out: Buffer) -> list[Kernel]:
     rounded = Kernel((size,))
     sums = _variable(plan, total, (size,))
     rounded.loads[sums] = BufferView(total, (size,), (1,))
-    rounded.items.append(Item("store", None, sums, BufferView(out, (size,), (1,))))
+    rounded.add(Item("store", None, sums, BufferView(out, (size,), (1,))))
     return [_adding(_variable(plan, rows, (count, size)), rows, total, count), rounded]
 
 
@@ -154,5 +156,5 @@ def _adding(blocks: Variable, places: Buffer, total: Buffer, count: int) -> Kern
     out = Variable(ArraySpec((size,), total.kind.dtype))
     params: dict[str, Any] = {"axis": (0,), "keepdims": False}
     equation = Equation(reduction.sum, (blocks,), params, (out,))
-    kernel.items.append(Item("reduce", equation, out, BufferView(total, shape, (0, 1))))
+    kernel.add(Item("reduce", equation, out, BufferView(total, shape, (0, 1))))
     return kernel

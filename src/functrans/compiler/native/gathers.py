@@ -102,27 +102,11 @@ class Gatherer:
             negative = lanes.op("icmp slt", INT64, number, "zeroinitializer")
             wrapped = lanes.select(negative, INT64, lanes.op("add", INT64, number, length), number)
             fits = lanes.op("icmp ult", INT64, wrapped, length)
-            self._note(lanes.op("xor", BOOL, fits, lanes.constant(True, BOOL)), count)
+            self.kernel.note(lanes, lanes.op("xor", BOOL, fits, lanes.constant(True, BOOL)), count)
             safe = lanes.select(fits, INT64, wrapped, "zeroinitializer")
             term = lanes.op("mul", INT64, safe, lanes.constant(place.stride, INT64))
             total = lanes.op("add", INT64, total, term) if total else term
         return total
-
-    def _note(self, wrong: str, count: int) -> None:
-        writer, width = self.kernel.writer, self.lanes.width
-        if count < width:  # lanes past the end may hold any number
-            first = ", ".join(f"i1 {'true' if lane < count else 'false'}" for lane in range(width))
-            wrong = writer.op(f"and <{width} x i1> {wrong}, <{first}>")
-        any_wrong = writer.call(
-            "i1", f"llvm.vector.reduce.or.v{width}i1", [(f"<{width} x i1>", wrong)]
-        )
-        # Conditional: a thread that finds nothing wrong must not overwrite another thread's note.
-        found, going_on = writer.label(), writer.label()
-        writer.branch(any_wrong, found, going_on)
-        writer.start(found)
-        writer.do("store atomic i64 1, ptr %status monotonic, align 8")
-        writer.jump(going_on)
-        writer.start(going_on)
 
     def _lane(self, distances: str, lane: int) -> str:
         """The address of a lane's element."""

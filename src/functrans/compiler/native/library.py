@@ -21,6 +21,22 @@ from functrans.compiler.native.unpacking import ARGUMENTS
 from functrans.compiler.native.unpacking import FUNCTIONS as ARGUMENT_FUNCTIONS
 from functrans.compiler.native.workspace import WORKSPACE
 
+# Whether Python has a signal to handle, such as Ctrl-C: then it raises the exception, and returns 3.
+INTERRUPTED = """
+declare i32 @PyGILState_Ensure()
+declare i32 @PyErr_CheckSignals()
+declare void @PyGILState_Release(i32)
+
+define i64 @ft_interrupted() {
+  %state = call i32 @PyGILState_Ensure()
+  %found = call i32 @PyErr_CheckSignals()
+  call void @PyGILState_Release(i32 %state)
+  %raised = icmp ne i32 %found, 0
+  %status = select i1 %raised, i64 3, i64 0
+  ret i64 %status
+}
+"""
+
 _codes: dict[str, Code] = {}  # by the name of each function
 
 
@@ -44,6 +60,8 @@ def provide_declared(declarations: Iterable[str]) -> None:
             _provide(ARGUMENT_FUNCTIONS, lambda: ARGUMENTS)
         elif name in ("ft_take_workspace", "ft_give_workspace"):
             _provide(("ft_take_workspace", "ft_give_workspace"), lambda: WORKSPACE)
+        elif name == "ft_interrupted":
+            _provide((name,), lambda: INTERRUPTED)
         elif name == "ft_run":
             _provide(("ft_run", "ft_forget"), _pool)
         elif name.startswith("ft_product_"):

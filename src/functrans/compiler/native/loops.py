@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functrans.compiler.native.gathers import Gatherer
 from functrans.compiler.native.kinds import INT64, NumberKind, literal, number_kind_of
 from functrans.compiler.native.lanes import LaneWriter
-from functrans.compiler.native.lowering import emit, operand_kinds
+from functrans.compiler.native.lowering import emit, errors_of, operand_kinds
 from functrans.compiler.native.nests import LoopNest
 from functrans.graph.graph import Variable
 
@@ -364,7 +364,10 @@ class KernelWriter(LoopNest):
                 assert equation is not None
                 kinds = operand_kinds(equation) or []
                 args = [value_of(v, kind) for v, kind in zip(equation.inputs, kinds, strict=True)]
-                known[item.variable] = emit(lanes, equation, args)
+                result = known[item.variable] = emit(lanes, equation, args)
+                wrong = errors_of(lanes, equation, result, args)
+                if wrong is not None:
+                    self.note(lanes, wrong, count)
                 continue
             kind = self.accesses[target].view.buffer.kind
             if item.places:
@@ -393,6 +396,23 @@ class KernelWriter(LoopNest):
                     old = self.load(lanes, target, index, count)
                     self.store(target, index, count, self.combine(lanes, k, old, value))
         return found
+
+    def note(self, lanes: LaneWriter, wrong: str, count: int) -> None:
+        """Note that NumPy has to do it, if something is wrong in one of the first `count` lanes."""
+        writer, width = self.writer, lanes.width
+        if count < width:  # lanes past the end may hold any number
+            first = ", ".join(f"i1 {'true' if lane < count else 'false'}" for lane in range(width))
+            wrong = writer.op(f"and <{width} x i1> {wrong}, <{first}>")
+        any_wrong = writer.call(
+            "i1", f"llvm.vector.reduce.or.v{width}i1", [(f"<{width} x i1>", wrong)]
+        )
+        # Conditional: a thread that finds nothing wrong must not overwrite another thread's note.
+        found, going_on = writer.label(), writer.label()
+        writer.branch(any_wrong, found, going_on)
+        writer.start(found)
+        writer.do("store atomic i64 2, ptr %status monotonic, align 8")
+        writer.jump(going_on)
+        writer.start(going_on)
 
     def _sum_so_far(self, lanes: LaneWriter, k: int, target: int, index: str, count: int) -> str:
         """What is added to: zeros, if this item begins the row."""

@@ -1,12 +1,13 @@
 """How each primitive is written in a native kernel: an entry with `lowers`.
 
-There are five forms of entries. A primitive without one is a NumPy step between native parts.
+There are six forms of entries. A primitive without one is a NumPy step between native parts.
 
 VectorRule  elementwise: instructions on vectors, and the kinds to which operands are converted before
 Reduction   instructions that join two partial results
 Strides     the same memory, seen with other strides
 Parts       a new array that is assembled from parts
 MATMUL      a matrix product
+Control     a loop or a branch (see control.py)
 
 Elementwise primitives need no entry if `mathematics` has their function.
 """
@@ -39,6 +40,8 @@ class VectorRule(NamedTuple):
     by_numbers: Rule | None = (
         None  # for arguments after the first that are all numbers, where that differs
     )
+    # (lanes, kind, result, *vectors) -> mask of the lanes in which Python's own numbers raise an error
+    raises: Rule | None = None
 
 
 class Reduction(NamedTuple):
@@ -62,9 +65,16 @@ class Parts(NamedTuple):
     """A result that is written part by part, or at indexed places."""
 
 
+class Control(NamedTuple):
+    """A loop or a branch: whether it can be native, and how it becomes a step of a plan."""
+
+    takes: Callable[..., bool]  # (equation, bounds of Python integers)
+    plan: Callable[[Any, Equation], None]
+
+
 MATMUL = "matmul"
 
-Entry = VectorRule | Reduction | Strides | Parts | str
+Entry = VectorRule | Reduction | Strides | Parts | Control | str
 
 
 def _from_its_function(primitive: Primitive) -> Entry | None:
@@ -97,13 +107,6 @@ def _bits(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
 
 def _floating(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
     return [out] * len(equation.inputs) if out.is_float else None
-
-
-def _floating_in_numpy(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
-    """The same, but not for Python's numbers alone: Python raises where one is divided by zero."""
-    if all(variable.spec.weak for variable in equation.inputs):
-        return None
-    return _floating(equation, out)
 
 
 def _compared(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
@@ -147,6 +150,24 @@ def emit(lanes: LaneWriter, equation: Equation, args: list[str]) -> str:
         return entry.by_numbers(lanes, out, *args)
     kind = out if not out.is_bool else (operand_kinds(equation) or [FLOAT64])[0]
     return entry.rule(lanes, kind, *args)
+
+
+def errors_of(lanes: LaneWriter, equation: Equation, result: str, args: list[str]) -> str | None:
+    """The lanes in which Python raises an error; None if it does so in none."""
+    if not may_raise(equation):
+        return None
+    entry = lowers.of(equation.primitive)
+    assert isinstance(entry, VectorRule) and entry.raises is not None
+    kind = number_kind_of(equation.outputs[0].spec.dtype) or FLOAT64
+    return entry.raises(lanes, kind, result, *args)
+
+
+def may_raise(equation: Equation) -> bool:
+    """Whether an equation is one of Python's numbers alone, and of an operation that may fail."""
+    if not all(variable.spec.weak for variable in equation.inputs):
+        return False
+    entry = lowers.of(equation.primitive)
+    return isinstance(entry, VectorRule) and entry.raises is not None
 
 
 def _are_numbers(equation: Equation) -> bool:
@@ -335,12 +356,24 @@ for _primitive, _rule in (
 ):
     lowers.state(_primitive, entry=VectorRule(_rule, _floating))
 
+
+def _by_zero(lanes: LaneWriter, kind: NumberKind, result: str, *args: str) -> str:
+    return lanes.op("fcmp oeq", kind, args[-1], ZERO)
+
+
+def _not_finite(lanes: LaneWriter, kind: NumberKind, result: str, *args: str) -> str:
+    """Of a power: Python raises an error, or returns a complex number."""
+    return _logical_not(lanes, BOOL, _is_finite(lanes, kind, result))
+
+
 for _primitive, _rule in (
     (ew.divide, lambda lanes, kind, x, y: lanes.op("fdiv", kind, x, y)),
     (ew.reciprocal, lambda lanes, kind, x: lanes.op("fdiv", kind, lanes.constant(1, kind), x)),
 ):
-    lowers.state(_primitive, entry=VectorRule(_rule, _floating_in_numpy))
-lowers.state(ew.power, entry=VectorRule(_function("power"), _floating_in_numpy, _power_by_number))
+    lowers.state(_primitive, entry=VectorRule(_rule, _floating, raises=_by_zero))
+lowers.state(
+    ew.power, entry=VectorRule(_function("power"), _floating, _power_by_number, _not_finite)
+)
 
 for _primitive, _rule in (
     (ew.less, _either("fcmp olt", "icmp slt")),

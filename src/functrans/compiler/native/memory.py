@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from functrans.compiler.native.plan import Kernel, Plan
+from functrans.compiler.native.products import Product
 from functrans.compiler.native.strides import Buffer, BufferView
 
 _ALIGNMENT = 64
 
 
-def views_of(step: object) -> list[BufferView]:
+def views_of(step: Any) -> list[BufferView]:
     """All views that a step reads or writes."""
     if isinstance(step, Kernel):
         written = [item.view for item in step.items if item.view is not None]
         return [*step.loads.values(), *step.cleared, *written]
-    assert isinstance(step, tuple)
-    return list(step)
+    if isinstance(step, Product):
+        return list(step)
+    return list(step.views)
 
 
 def place_buffers(plan: Plan) -> tuple[dict[Buffer, int], int]:
@@ -34,7 +38,7 @@ def place_buffers(plan: Plan) -> tuple[dict[Buffer, int], int]:
         begins.setdefault(number, []).append(buffer)
     offsets: dict[Buffer, int] = {}
     holes: list[tuple[int, int]] = []  # (offset, size) of free memory below `top`
-    top = _ALIGNMENT if plan.checks else 0  # the status is at the start
+    top = 0
     for number in range(len(plan.steps)):
         for buffer in begins.get(number, ()):
             size = _rounded(buffer)

@@ -5,43 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from functrans.compiler.native.engine import vector_bytes
+from functrans.compiler.native.control_code import PARAMETERS
 from functrans.compiler.native.instructions import FunctionWriter
-from functrans.compiler.native.kinds import NumberKind, literal
-from functrans.compiler.native.library import (
-    product_function,
-    provide_declared,
-    provide_vector_function,
-)
-from functrans.compiler.native.loops import KernelWriter
-from functrans.compiler.native.memory import place_buffers
-from functrans.compiler.native.plan import Kernel, Plan
-from functrans.compiler.native.products import (
-    Product,
-    ProductWriter,
-    arranged,
-    bands,
-    find_blas,
-    is_small,
-    is_tiled,
-)
+from functrans.compiler.native.kinds import NumberKind
+from functrans.compiler.native.library import provide_declared, provide_vector_function
+from functrans.compiler.native.plan import Plan
 from functrans.compiler.native.python_call import AddressTable, EntryWriter
-from functrans.compiler.native.strides import BufferView
-from functrans.compiler.native.threads import (
-    Job,
-    combine_cells,
-    in_table_form,
-    private_cells,
-    run_in_threads,
-    thread_count,
-    thread_parts,
-    whole_rounds,
-)
-from functrans.compiler.native.tiles import tile_sizes
+from functrans.compiler.native.steps import StepWriter
 from functrans.compiler.native.workspace import KEPT_FROM
 
 _STACK = 1 << 14  # bytes; a larger workspace is allocated
-_STEPS = 100  # in one function
+_SHORT = 100  # lines of a function
 _RELEASE = 1 << 15  # elements; with more work than this, Python's lock is released
 
 
@@ -57,12 +31,17 @@ class NativeModule:
         self.context.object(in_numpy)  # place 1
         self.declarations: set[str] = set()
         self.numbers: dict[tuple[str, str], str] = {}
-        self.functions: set[tuple[str, str, int]] = set()
+        self.vector_functions: set[tuple[str, str, int]] = set()
         self.kernels: dict[str, str] = {}  # the text of each kernel -> its name
+        self.functions: list[str] = []  # that run steps
         self.fills: set[NumberKind] = set()
         self.tables: dict[tuple[int, ...], str] = {}  # integers in memory -> their name
+        self.regions: dict[Any, tuple[str, int]] = {}  # bodies: their names, and their work
         self.work = 0
-        body = self._body()
+        self._count = 0
+        steps = StepWriter(self, plan)
+        steps.write("steps")
+        body = self._body(steps.size)
         graph = plan.graph
         entry = EntryWriter(
             self.context,
@@ -74,8 +53,8 @@ class NativeModule:
             self.work > _RELEASE,
         )
         entry_text = entry.write()
-        self._collect(entry.writer)
-        for function in self.functions:
+        self.collect(entry.writer)
+        for function in self.vector_functions:
             provide_vector_function(*function)
         provide_declared(self.declarations)
         parts = [
@@ -89,57 +68,73 @@ class NativeModule:
             *sorted(self.declarations),
             *(f"define internal void @{name}{text}" for text, name in self.kernels.items()),
             *(_fill_function(kind) for kind in self.fills),
+            *self.functions,
             body,
             entry_text,
         ]
         self.text = "\n\n".join(part for part in parts if part)
 
-    def _collect(self, writer: FunctionWriter) -> None:
+    # What the writers of functions add.
+
+    def collect(self, writer: FunctionWriter) -> None:
+        """Note what a function refers to."""
         self.declarations |= writer.declarations
         self.numbers |= writer.constants
-        self.functions |= writer.functions
+        self.vector_functions |= writer.functions
 
-    def _body(self) -> str:
-        """The functions that run all steps.
+    def add_function(self, name: str, lines: Sequence[str]) -> None:
+        """Add a function that runs steps. LLVM does not spend time on long ones, which are only calls."""
+        attributes = "noinline optnone" if len(lines) > _SHORT else ""
+        head = f"define internal void @{name}({PARAMETERS}) {attributes}"
+        self.functions.append(f"{head} {{\n{chr(10).join(lines)}\n}}")
 
-        `body` returns 0, or 1 if there is no memory, or 2 if an index is out of range.
+    def region_name(self, region: Any) -> tuple[str, int]:
+        """The name of the function that runs a body, and how much work it is."""
+        if region not in self.regions:
+            name, before = f"region{len(self.regions)}", self.work
+            self.regions[region] = name, 0
+            StepWriter(self, region.plan).write(name)
+            self.regions[region] = name, self.work - before
+            self.work = before
+        return self.regions[region]
+
+    def fresh_name(self) -> str:
+        """A name for a function that runs steps."""
+        self._count += 1
+        return f"control{self._count}"
+
+    def named(self, text: str) -> str:
+        """The name of a kernel; kernels with the same text share one."""
+        return self.kernels.setdefault(text, f"kernel{len(self.kernels)}")
+
+    def integers(self, ranges: list[tuple[int, int]], before: Sequence[int] = ()) -> str:
+        """The address of some integers and ranges in memory."""
+        numbers = (*before, *(bound for bounds in ranges for bound in bounds))
+        return self.tables.setdefault(numbers, f"@integers{len(self.tables)}")
+
+    # The function that the entry calls.
+
+    def _body(self, size: int) -> str:
+        """The function that runs everything.
+
+        It returns 0; 1 if there is no memory; 2 if NumPy has to do it, because an index is out of range,
+        for example; or 3 if Python has an exception to raise.
         """
-        self.offsets, size = place_buffers(self.plan)
-        parts: list[str] = []
-        for start in range(0, len(self.plan.steps), _STEPS):
-            steps = self.plan.steps[start : start + _STEPS]
-            parts.append(self._part(f"part{len(parts)}", steps))
         writer = FunctionWriter()
         writer.start("entry")
         workspace = self._workspace(writer, size)
-        if self.plan.checks:
-            writer.do(f"store i64 0, ptr {workspace}")
-        for k in range(len(parts)):
-            writer.do(f"call void @part{k}(ptr %inputs, ptr %outputs, ptr {workspace})")
-        status = writer.op(f"load i64, ptr {workspace}") if self.plan.checks else "0"
+        status = writer.op("alloca i64")
+        writer.do(f"store i64 0, ptr {status}")
+        arguments = ("%inputs", "%outputs", workspace, status)
+        writer.do(f"call void @steps({', '.join(f'ptr {each}' for each in arguments)})")
         if size > _STACK:
             give = "free" if size < KEPT_FROM else "ft_give_workspace"
             writer.call("void", give, [("ptr", workspace)])
-        wrong = writer.op(f"icmp ne i64 {status}, 0")
-        writer.do(f"ret i32 {writer.op(f'select i1 {wrong}, i32 2, i32 0')}")
-        self._collect(writer)
+        found = writer.op(f"load i64, ptr {status}")
+        writer.do(f"ret i32 {writer.op(f'trunc i64 {found} to i32')}")
+        self.collect(writer)
         lines = "\n".join(writer.lines)
-        parts.append(f"define internal i32 @body(ptr %inputs, ptr %outputs) {{\n{lines}\n}}")
-        return "\n\n".join(parts)
-
-    def _part(self, name: str, steps: list[Any]) -> str:
-        """Some consecutive steps. They are only calls, which LLVM compiles quickly."""
-        writer = FunctionWriter()
-        writer.start("entry")
-        for step in steps:
-            if isinstance(step, Kernel):
-                self._call_kernel(writer, step)
-            else:
-                self._call_product(writer, step)
-        writer.do("ret void")
-        self._collect(writer)
-        head = f"define internal void @{name}(ptr %inputs, ptr %outputs, ptr %workspace)"
-        return f"{head} noinline optnone {{\n{chr(10).join(writer.lines)}\n}}"
+        return f"define internal i32 @body(ptr %inputs, ptr %outputs) {{\n{lines}\n}}"
 
     def _workspace(self, writer: FunctionWriter, size: int) -> str:
         if not size:
@@ -154,177 +149,6 @@ class NativeModule:
         writer.do("ret i32 1")
         writer.start(good)
         return memory
-
-    def _pointer(self, writer: FunctionWriter, view: BufferView) -> str:
-        """Where a view begins."""
-        buffer = view.buffer
-        if buffer.role == "identity":
-            return str(view.offset)
-        distance = view.offset * buffer.kind.size
-        if buffer.role == "work":
-            base, distance = "%workspace", distance + self.offsets[buffer]
-        else:
-            if buffer.role == "constant":
-                array = self.plan.constants[buffer.index]
-                table, index = "@context", self.context.address(array.ctypes.data, array)
-            else:
-                table, index = f"%{buffer.role}s", buffer.index
-            slot = writer.op(f"getelementptr ptr, ptr {table}, i64 {index}")
-            base = writer.op(f"load ptr, ptr {slot}")
-        return writer.op(f"getelementptr i8, ptr {base}, i64 {distance}") if distance else base
-
-    def _named(self, text: str) -> str:
-        """The name of a kernel; kernels with the same text share one."""
-        return self.kernels.setdefault(text, f"kernel{len(self.kernels)}")
-
-    def _call_kernel(self, writer: FunctionWriter, kernel: Kernel) -> None:
-        if not kernel.items:
-            return
-        loops = KernelWriter(kernel, self.plan.values, vector_bytes())
-        lines = loops.write()
-        parts = thread_parts(loops)
-        # The last rounds of a part touch what the next part touches, so they come afterward.
-        reach = whole_rounds(loops, loops.reach or 0)
-        afterward = [(stop - reach, stop) for _, stop in parts[:-1]] if reach else []
-        if loops.begun and afterward:
-            loops = KernelWriter(kernel, self.plan.values, vector_bytes())
-            loops.is_fresh = "%fresh"  # not in the iterations that run afterward
-            lines = loops.write()
-        self._collect(loops.writer)
-        points = 1
-        for loop in loops.loops:
-            points *= loop.length
-        self.work += points * len(kernel.items)
-        for view in kernel.cleared:
-            self._clear(writer, loops, view, afterward)
-        for access, value in loops.fills:
-            self._fill(writer, loops.accesses[access].view, value)
-        kinds = ["i64" if loops.is_identity(k) else "ptr" for k in range(len(loops.accesses))]
-        parameters = [(kind, f"%p{k}") for k, kind in enumerate(kinds)]
-        pointers = [self._pointer(writer, access.view) for access in loops.accesses]
-        if loops.checks:
-            parameters.append(("ptr", "%status"))
-            pointers.append("%workspace")
-        parameters += [("i64", "%lo"), ("i64", "%hi")]
-        if len(parts) == 1:
-            self._call(writer, parameters, lines, [*pointers, "0", str(parts[0][1])])
-            return
-        ranges = [(start, stop - (reach if stop < parts[-1][1] else 0)) for start, stop in parts]
-        cells = {item: private_cells(writer, len(parts)) for item in loops.totals}
-        table = list(pointers)
-        for item, place_of_cells in cells.items():
-            table[loops.targets[item]] = place_of_cells
-        private = {loops.targets[item] for item in cells}
-        name = self._named(in_table_form(parameters, private, len(parts), lines))
-        kinds = [kind for kind, _ in parameters[:-2]]
-        job = Job(name, [*kinds, "ptr"], [*table, self._integers([*ranges, *afterward])])
-        filled = run_in_threads(writer, job, len(parts))
-        for k in range(len(afterward)):
-            writer.do(f"call void @{name}(ptr {filled}, i64 {len(parts) + k})")
-        for item, place_of_cells in cells.items():
-            target = pointers[loops.targets[item]]
-            combine_cells(writer, loops, item, place_of_cells, len(parts), target)
-
-    def _clear(
-        self,
-        writer: FunctionWriter,
-        loops: KernelWriter,
-        view: BufferView,
-        afterward: list[tuple[int, int]],
-    ) -> None:
-        """Set the memory that a kernel adds to to zero, except for the rows that its iterations begin."""
-        rows = loops.begun.get(view.buffer)
-        if rows is None:
-            self._fill(writer, view, 0)
-            return
-        kind = view.buffer.kind
-        pieces = [(0, rows.first), (rows.first + rows.rounds, view.buffer.size // rows.length)]
-        pieces += [(start + rows.first, stop + rows.first) for start, stop in afterward]
-        for start, stop in pieces:
-            if start < stop:
-                entries = BufferView(view.buffer, (), (), start * rows.length)
-                self._zeros(writer, entries, (stop - start) * rows.length * kind.size)
-
-    def _zeros(self, writer: FunctionWriter, view: BufferView, size: int) -> None:
-        start = self._pointer(writer, view)
-        arguments = [("ptr", start), ("i8", "0"), ("i64", str(size)), ("i1", "false")]
-        writer.call("void", "llvm.memset.p0.i64", arguments)
-
-    def _integers(self, ranges: list[tuple[int, int]], before: Sequence[int] = ()) -> str:
-        """The address of some integers and ranges in memory."""
-        numbers = (*before, *(bound for bounds in ranges for bound in bounds))
-        return self.tables.setdefault(numbers, f"@integers{len(self.tables)}")
-
-    def _call(
-        self,
-        writer: FunctionWriter,
-        parameters: list[tuple[str, str]],
-        lines: str,
-        values: list[str],
-    ) -> None:
-        head = ", ".join(f"{kind} {name}" for kind, name in parameters)
-        name = self._named(f"({head}) {{\n{lines}\n}}")
-        given = [f"{kind} {v}" for (kind, _), v in zip(parameters, values, strict=True)]
-        writer.do(f"call void @{name}({', '.join(given)})")
-
-    def _fill(self, writer: FunctionWriter, view: BufferView, value: Any) -> None:
-        """Set a whole buffer to a number."""
-        buffer, kind = view.buffer, view.buffer.kind
-        if not value:
-            self._zeros(writer, view, buffer.size * kind.size)
-            return
-        start = self._pointer(writer, view)
-        self.fills.add(kind)
-        number = str(int(value)) if kind.is_bool else literal(value, kind)
-        writer.do(
-            f"call void @fill_{kind.memory}(ptr {start}, i64 {buffer.size}, {kind.memory} {number})"
-        )
-
-    def _call_product(self, writer: FunctionWriter, product: Product) -> None:
-        product = arranged(product)
-        self.work += product.out.size * product.a.shape[-1]
-        pointers = [self._pointer(writer, view) for view in product]
-        parts = bands(product, thread_count())
-        if is_tiled(product):
-            self._call_tiles(writer, product, pointers, parts)
-            return
-        kind, slot = product.out.buffer.kind, -1
-        blas = find_blas()
-        if not is_small(product.a, product.b) and blas is not None:
-            slot = self.context.address(blas.addresses[kind.letter])
-        matrices = ProductWriter(product, vector_bytes(), slot, len(parts) > 1)
-        lines = matrices.write()
-        self._collect(matrices.writer)
-        parameters = [("ptr", f"%{name}") for name in "abc"]
-        if len(parts) == 1:
-            self._call(writer, parameters, lines, pointers)
-            return
-        name = self._named(
-            in_table_form([*parameters, ("i64", "%lo"), ("i64", "%hi")], set(), len(parts), lines)
-        )
-        run_in_threads(
-            writer, Job(name, ["ptr"] * 4, [*pointers, self._integers(parts)]), len(parts)
-        )
-
-    def _call_tiles(
-        self,
-        writer: FunctionWriter,
-        product: Product,
-        pointers: list[str],
-        parts: list[tuple[int, int]],
-    ) -> None:
-        """The product of one pair of matrices, with the function that all modules share."""
-        a, b, c = product
-        kind = c.buffer.kind
-        strides = [*a.strides[-2:], b.strides[-2], c.strides[-2]]
-        numbers = tile_sizes(a.shape[-1], b.shape[-1], strides, kind.size)
-        name = product_function(kind.letter, vector_bytes())
-        job = Job(name, ["ptr"] * 4, [*pointers, self._integers(parts, numbers)])
-        if len(parts) > 1:
-            self.declarations.add(f"declare void @{name}(ptr, i64)")
-            run_in_threads(writer, job, len(parts))
-        else:
-            writer.call("void", name, [("ptr", job.table(writer)), ("i64", "0")])
 
 
 def _constant(name: str, numbers: tuple[int, ...]) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from functrans.compiler.native.accesses import AccessWriter, Loop, collapse
 from functrans.compiler.native.kinds import NumberKind, number_kind_of
-from functrans.compiler.native.lowering import SUM, Reduction, lowers
+from functrans.compiler.native.lowering import SUM, Reduction, lowers, may_raise
 from functrans.compiler.native.plan import Item, Kernel, PlannedValue
 from functrans.compiler.native.strides import Buffer
 from functrans.graph.graph import Variable
@@ -123,8 +123,11 @@ class LoopNest(AccessWriter):
 
     @property
     def checks(self) -> bool:
-        """Whether the kernel notes wrong places at `%status`."""
-        return any(item.places for item in self.items)
+        """Whether the kernel notes at `%status` what NumPy has to do."""
+        return any(
+            item.places or (item.action == "compute" and item.equation and may_raise(item.equation))
+            for item in self.items
+        )
 
     @property
     def is_parallel(self) -> bool:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from math import prod
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from functrans.compiler.native.gathers import IndexedAxis, indexed_layout
 from functrans.compiler.native.kinds import NumberKind, is_python_integer, number_kind_of
 from functrans.compiler.native.lowering import (
     MATMUL,
+    Control,
     Parts,
     Reduction,
     Strides,
@@ -34,6 +36,7 @@ from functrans.compiler.native.products import (
     is_loop,
     is_small,
 )
+from functrans.compiler.native.python_integers import Bounds, constant_bounds
 from functrans.compiler.native.strides import (
     Buffer,
     BufferView,
@@ -51,15 +54,26 @@ from functrans.ops.scatter_add import wide_dtype
 _ARRAYS = 40  # of one kernel
 
 
-def is_native(equation: Equation, constants: Mapping[Variable, Any]) -> bool:
-    """Whether an equation can be compiled to native code."""
+def is_native(
+    equation: Equation,
+    constants: Mapping[Variable, Any],
+    integers: Mapping[Variable, Bounds] = MappingProxyType({}),
+) -> bool:
+    """Whether an equation can be compiled to native code.
+
+    `integers` are the bounds of the Python integers of the graph that are known.
+    """
     entry = lowers.of(equation.primitive)
     if entry is None:
         return False
     variables = (*equation.inputs, *equation.outputs)
-    if any(is_python_integer(v.spec) and v not in constants for v in variables):
-        return False
     if any(not v.spec.size or number_kind_of(v.spec.dtype) is None for v in variables):
+        return False
+    if isinstance(entry, Control):
+        return entry.takes(equation, {**constant_bounds(constants), **integers})
+    if any(
+        is_python_integer(v.spec) and v not in constants and v not in integers for v in variables
+    ):
         return False
     if isinstance(entry, (Strides, Parts)):
         templates = equation.params.get("templates", (equation.params.get("template", ()),))
@@ -83,9 +97,10 @@ def is_native(equation: Equation, constants: Mapping[Variable, Any]) -> bool:
         return is_loop(rows, left[-1], columns, kind.size) or find_blas() is not None
     kinds = operand_kinds(equation)
     return kinds is not None and all(
-        _fits(constants[v], kind)
+        _fits(bound, kind)
         for v, kind in zip(equation.inputs, kinds, strict=True)
         if is_python_integer(v.spec)
+        for bound in (integers[v] if v in integers else (constants[v],))
     )
 
 
@@ -123,10 +138,20 @@ class Kernel:
         self.shape = shape
         self.items: list[Item] = []
         self.loads: dict[Variable, BufferView] = {}  # what it reads from memory, over its shape
+        self.arrays = 0  # how many arrays the items write
         self.cleared: list[BufferView] = []  # what is set to zero before it runs
         self.begun: set[Buffer] = set()  # those of them that it alone adds to
         self.rounds: dict[int, int] = {}  # of the loops that are divided into blocks
         self.places: dict[int, Places] = {}  # of the items that reduce in blocks
+
+    def add(self, item: Item) -> None:
+        self.items.append(item)
+        self.arrays += item.view is not None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are too many arrays: LLVM would take long to allocate registers for them."""
+        return len(self.loads) + self.arrays >= _ARRAYS
 
 
 class PlannedValue:
@@ -152,7 +177,7 @@ class Plan:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.steps: list[Kernel | Product] = []
+        self.steps: list[Any] = []  # kernels, products, and those of control.py
         self.values: dict[Variable, PlannedValue] = {}
         self.constants: list[Any] = []
         self.outputs: list[Buffer] = []
@@ -162,7 +187,6 @@ class Plan:
         self._order = self._wanted_orders()
         self._copies: dict[Variable, BufferView] = {}
         self._copy_steps: dict[Variable, int] = {}
-        self.checks = False  # whether indices are checked while the code runs
         for k, variable in enumerate(graph.inputs):
             self.values[variable] = PlannedValue(-1, view=self._whole("input", k, variable))
         for variable, value in graph.constants.items():
@@ -205,16 +229,21 @@ class Plan:
         """A value as an array in memory; from now on it is stored."""
         value = self.values[variable]
         if value.view is None:
-            value.view = self._fresh(variable)
+            value.view = self.fresh(variable)
             if value.kernel is not None:
-                value.kernel.items.append(Item("store", None, variable, value.view))
+                value.kernel.add(Item("store", None, variable, value.view))
             else:  # a number
                 kernel, value.step = self._kernel(variable.spec.shape, 0)
-                kernel.items.append(Item("store", None, variable, value.view))
+                kernel.add(Item("store", None, variable, value.view))
         return value.view
 
-    def _fresh(self, variable: Variable) -> BufferView:
-        view = self._whole("work", -1, variable)
+    def block(self, variable: Variable) -> BufferView:
+        """New memory for a value, in C order."""
+        return self._whole("work", -1, variable)
+
+    def fresh(self, variable: Variable) -> BufferView:
+        """New memory for a value, in the order in which it is wanted."""
+        view = self.block(variable)
         axes = self._order.get(variable)
         if axes is None:
             return view
@@ -230,20 +259,14 @@ class Plan:
         """The first kernel of this shape, not before `earliest`, and its number."""
         numbers = self._kernels.setdefault(shape, [])
         place = bisect_left(numbers, earliest)
-        while place < len(numbers) and self._is_full(numbers[place]):
-            place += 1
+        while place < len(numbers) and self.steps[numbers[place]].is_full:
+            del numbers[place]
         if place == len(numbers):
             numbers.append(len(self.steps))
             self.steps.append(Kernel(shape))
         step = self.steps[numbers[place]]
         assert isinstance(step, Kernel)
         return step, numbers[place]
-
-    def _is_full(self, number: int) -> bool:
-        """Whether a kernel has too many arrays: LLVM would take long to allocate registers for them."""
-        step = self.steps[number]
-        assert isinstance(step, Kernel)
-        return len(step.loads) + sum(item.view is not None for item in step.items) >= _ARRAYS
 
     def _earliest(self, variables: tuple[Variable, ...], shape: tuple[int, ...]) -> int:
         """The first step in which an operation over `shape` can see these values."""
@@ -277,6 +300,9 @@ class Plan:
 
     def _add(self, equation: Equation) -> None:
         entry = lowers.of(equation.primitive)
+        if isinstance(entry, Control):
+            entry.plan(self, equation)
+            return
         (out,) = equation.outputs
         if ARRAY in equation.params.get("template", ()):
             self._at_places(equation)
@@ -297,7 +323,7 @@ class Plan:
             self._multiply(equation)
         else:
             kernel, step = self._place(equation.inputs, out.spec.shape)
-            kernel.items.append(Item("compute", equation, out))
+            kernel.add(Item("compute", equation, out))
             self.values[out] = PlannedValue(step, kernel)
 
     def _view(self, equation: Equation, entry: Strides) -> PlannedValue:
@@ -315,7 +341,7 @@ class Plan:
         """Operations that concatenate values, or write one into a part of another."""
         primitive, params, inputs = equation.primitive, equation.params, equation.inputs
         (out,) = equation.outputs
-        target = self._fresh(out)
+        target = self.fresh(out)
         last = 0
         if primitive is structure.concatenate:
             start, axis = 0, params["axis"]
@@ -371,9 +397,9 @@ class Plan:
         if primitive is index:
             target = self.memory(array)
             if target.buffer.role == "identity":
-                target = self._copied(array)
+                target = self.copied(array)
         else:
-            target = self._fresh(out)
+            target = self.fresh(out)
             if primitive is update:
                 first = self._put("store", array, target, 0) + 1
             else:
@@ -394,8 +420,7 @@ class Plan:
         kernel, step = self._place((*parts, *read), indexed_view.shape, first)
         action = {index: "gather", scatter: "scatter", update: "put"}[primitive]
         variable = out if primitive is index else parts[0]
-        kernel.items.append(Item(action, None, variable, indexed_view, tuple(places)))
-        self.checks = True
+        kernel.add(Item(action, None, variable, indexed_view, tuple(places)))
         if primitive is index:
             self.values[out] = PlannedValue(step, kernel)
             return
@@ -405,13 +430,13 @@ class Plan:
 
     def _put(self, action: str, variable: Variable, view: BufferView, after: int) -> int:
         kernel, step = self._place((variable,), view.shape, after)
-        kernel.items.append(Item(action, None, variable, view))
+        kernel.add(Item(action, None, variable, view))
         return int(step)
 
     def _reduce(self, equation: Equation) -> None:
         (x,), (out,) = equation.inputs, equation.outputs
         kernel, step = self._place((x,), x.spec.shape)
-        view = self._fresh(out)
+        view = self.fresh(out)
         # Over the shape of the argument, a result has stride 0 along the reduced axes.
         axes = equation.params["axis"]
         kept = iter(view.strides)
@@ -424,27 +449,27 @@ class Plan:
                 if equation.params["keepdims"]:
                     next(kept)
         spread = BufferView(view.buffer, x.spec.shape, tuple(strides))
-        kernel.items.append(Item("reduce", equation, out, spread))
+        kernel.add(Item("reduce", equation, out, spread))
         self.values[out] = PlannedValue(step, view=view)
 
     def _multiply(self, equation: Equation) -> None:
         (x, y), (out,) = equation.inputs, equation.outputs
-        target = self._fresh(out)
+        target = self.fresh(out)
         a, b = (
-            self._copied(v) if self.memory(v).buffer.role == "identity" else self.memory(v)
+            self.copied(v) if self.memory(v).buffer.role == "identity" else self.memory(v)
             for v in (x, y)
         )
         product = self._matrices(a, b, target)
         small = is_small(product.a, product.b)
         # Small products read contiguous rows of b several times; BLAS needs contiguous rows or columns.
         if not small and gemm_arguments(arranged(product)) is None:
-            product = self._matrices(self._copied(x), self._copied(y), target)
+            product = self._matrices(self.copied(x), self.copied(y), target)
         elif small and product.a.shape[-2] > 4 and _is_broken(arranged(product).b):
-            product = self._matrices(a, self._copied(y), target)
+            product = self._matrices(a, self.copied(y), target)
         self.steps.append(product)
         self.values[out] = PlannedValue(len(self.steps) - 1, view=target)
 
-    def _copied(self, variable: Variable) -> BufferView:
+    def copied(self, variable: Variable) -> BufferView:
         """A copy of a value in C order."""
         if variable not in self._copies:
             view = self._copies[variable] = self._whole("work", -1, variable)
