@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from functrans.control.procedures import Flattened, Procedure, close
+from functrans.control.procedures import Flattened, Procedure, Split, close, staged
 from functrans.core import errors, tree
 from functrans.core.custody import lent_copy
 from functrans.core.likeness import is_weak
 from functrans.core.shapes import PYTHON_SCALARS, ArraySpec, checked_length, dtype_of, spec_of
+from functrans.core.summation import FEW, WIDER
 from functrans.core.views import is_array_not_number
-from functrans.transforms.leaves import cast_up, common_spec, described
+from functrans.transforms.leaves import Flags, cast_up, chosen, common_spec, described
 
 _NUMBERS = frozenset({float, np.float64, np.float32})  # for which the type is all there is to check
 
@@ -127,3 +129,44 @@ def parts(values: Any, counts: tuple[int, int]) -> tuple[Any, Any, Any]:
     """The arguments of a loop: two groups of these sizes, and the rest."""
     first, second = counts[0], sum(counts)
     return values[:first], values[first:second], values[second:]
+
+
+# The backward steps of loops.
+
+
+def summed(spec: ArraySpec, length: int | None) -> ArraySpec:
+    """The spec of a running sum of `length` arrays, or of an unknown number of them."""
+    many = length is None or length > FEW or spec.dtype == np.float16
+    wider = WIDER.get(spec.dtype) if many else None
+    return spec if wider is None else ArraySpec(spec.shape, wider)
+
+
+def backward_step(
+    split: Split, fixed: Flags, sums: Sequence[ArraySpec], carry: Sequence[ArraySpec]
+) -> Procedure:
+    """One step backward: the second half of a body, and the running sums of what it gives to constants.
+
+    It takes the `fixed` residuals, which are the same in all steps, then the sums, the cotangents of the
+    carry, the other residuals, and the cotangents of what the step has given out. It returns new sums, new
+    cotangents of the carry, and cotangents of the rows.
+    """
+    known, a, b = sum(fixed), len(sums), len(carry)
+
+    def step(*leaves: Any) -> list[Any]:
+        once, totals = iter(leaves[:known]), leaves[known : known + a]
+        cotangents, each = leaves[known + a : known + a + b], iter(leaves[known + a + b :])
+        residuals = [next(once) if is_fixed else next(each) for is_fixed in fixed]
+        found = split.backward(*residuals, *cotangents, *each)
+        return [*map(operator.add, totals, found[:a]), *found[a:]]
+
+    given = split.backward.inputs
+    residual_specs = given[: len(fixed)]
+    varying = tuple(not is_fixed for is_fixed in fixed)
+    inputs = [
+        *chosen(residual_specs, fixed),
+        *sums,
+        *carry,
+        *chosen(residual_specs, varying),
+        *given[len(fixed) + b :],
+    ]
+    return staged(step, inputs)

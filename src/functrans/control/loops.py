@@ -2,7 +2,7 @@
 
 Where values are known, they run as Python loops. Where they are not, because a function is being staged,
 or where the lanes of a `vmap` leave at different times, test and body become procedures, and the loop one
-primitive. Loops of known length are in scanning.py.
+primitive of repeating.py. Loops of known length are in scanning.py.
 """
 
 from __future__ import annotations
@@ -12,52 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from functrans.control.calling import Pullback, call, floating_cotangents
 from functrans.control.carries import (
     check_carry,
-    checked_counts,
     close_body,
     in_order,
-    parts,
 )
 from functrans.control.procedures import (
     Flattened,
-    Procedure,
-    check_fit,
-    checked_outputs,
     close,
     close_all,
-    staged,
 )
+from functrans.control.repeating import loop
 from functrans.control.scanning import scan
 from functrans.core import errors, tree
 from functrans.core.custody import lent_copy, own, own_place
 from functrans.core.dispatch import concrete
-from functrans.core.evaluate import compute
-from functrans.core.primitive import HigherOrder, Primitive
-from functrans.core.shapes import ArraySpec, dtype_of, shape_of, spec_of
-from functrans.interpreters.batch import Batch
+from functrans.core.shapes import dtype_of, shape_of, spec_of
 from functrans.transforms.arguments import check_callable
 from functrans.transforms.leaves import (
     agree,
-    bare,
-    chosen,
     described,
     fitted,
     flat,
-    grouped,
     is_known,
-    is_moving,
     is_staging,
     lanes_of,
-    lend,
-    moves,
-    select_lanes,
-    spread,
-    strong,
-    tracked,
-    ungrouped,
-    with_lanes_where,
 )
 
 
@@ -231,145 +210,3 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         return place[0]
     in_range = lambda carry: carry[0] < upper
     return while_loop(in_range, lambda carry: (carry[0] + 1, body(*carry)), (lower, init))[1]
-
-
-# The primitive: loop(*test_constants, *body_constants, *state, test=, body=, counts=).
-
-
-def _impl(*args: Any, test: Procedure, body: Procedure, counts: tuple[int, int]) -> Any:
-    test_constants, body_constants, state = parts(args, counts)
-    while True:
-        lanes = lanes_of(test(*test_constants, *state)[0])
-        if not agree(lanes):
-            rest = (*test_constants, *body_constants, *state)
-            return Primitive.__call__(loop, *rest, test=test, body=body, counts=counts)
-        if not lanes.flat[0]:
-            return tuple(state)
-        state = body(*body_constants, *state)
-
-
-def _unrolled(*args: Any, test: Procedure, body: Procedure, counts: tuple[int, int]) -> list[Any]:
-    """The same with Python's own test: lanes that disagree split."""
-    test_constants, body_constants, state = parts(args, counts)
-    while concrete(test(*test_constants, *state)[0]):
-        state = body(*body_constants, *state)
-    return list(state)
-
-
-def _push(args: Any, tangents: Any, params: Any) -> Any:
-    test, body, (first, second) = params["test"], params["body"], params["counts"]
-    moving, started = moves(tangents[first : first + second]), moves(tangents[first + second :])
-    carried = spread(started, lambda flags: body.moved(moving + flags))
-    groups = (moving, carried)
-    tangent_specs = [strong(spec) for spec in chosen(body.outputs, carried)]
-    results = compute(
-        loop,
-        *args[:first],
-        *grouped(args[first:], tangents[first:], groups),
-        test=staged(
-            lambda *leaves: test(*leaves[: len(test.inputs)]), (*test.inputs, *tangent_specs)
-        ),
-        body=body.pushed(groups, (carried,)),
-        counts=(first, second + sum(moving)),
-    )
-    return ungrouped(results, (carried,))
-
-
-def _trace(mask: int, args: Any, params: Any) -> Any:
-    outs = compute(loop, *args, **params)
-    if not any(map(is_moving, params["body"].outputs)):
-        return outs, None, None
-    return outs, _pull, (tracked(mask, len(args)), args, params)
-
-
-def _pull(cotangents: Any, saved: Any) -> Any:
-    # The number of residuals is known only when the steps run, so the loop runs again, on a tape.
-    active, args, params = saved
-
-    def while_loop(*leaves: Any) -> list[Any]:
-        return _unrolled(*leaves, **params)
-
-    specs = tuple(strong(spec_of(arg)) for arg in chosen(args, active))
-    leaves = [*args, *floating_cotangents(cotangents, params["body"].outputs)]
-    return bare(call(*leaves, function=Pullback(while_loop, active), specs=specs))
-
-
-def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
-    test, body, counts = params["test"], params["body"], params["counts"]
-    test_constants, body_constants, state = parts(args, counts)
-    test_mapped, body_mapped, state_mapped = parts(batched, counts)
-    carried = spread(state_mapped, lambda flags: body.batched(body_mapped + flags, batch)[1])
-    size = batch.size
-    if test.batched(test_mapped + carried, batch)[1] == (True,):
-        every = (True,) * len(state)
-        state = with_lanes_where(state, state_mapped, every, size)
-        return _batch_parting(test_constants, body_constants, state, batched, batch, params)
-    state = with_lanes_where(state, state_mapped, carried, size)
-    results = loop(
-        *test_constants,
-        *body_constants,
-        *state,
-        test=test.batched(test_mapped + carried, batch)[0],
-        body=body.batched(body_mapped + carried, batch, carried)[0],
-        counts=counts,
-    )
-    return with_lanes_where(results, carried, (True,) * len(state), size)
-
-
-def _batch_parting(
-    test_constants: Any, body_constants: Any, state: Any, batched: Any, batch: Batch, params: Any
-) -> Any:
-    """Lanes that are done keep their state; they continue on values borrowed from the other lanes."""
-    counts = params["counts"]
-    test_mapped, body_mapped, _ = parts(batched, counts)
-    every = (True,) * len(state)
-    test = params["test"].batched(test_mapped + every, batch, masked=True)[0]
-    body = params["body"].batched(body_mapped + every, batch, every, masked=True)[0]
-    first, second = counts
-
-    def going_on(*leaves: Any) -> list[Any]:
-        return [np.any(test(*leaves)[0])]
-
-    def step(*leaves: Any) -> list[Any]:
-        tested, constants, state = parts(leaves, counts)
-        active = test(*tested, *state)[0]
-        lent = [
-            lend(active, leaf) if maps else leaf
-            for leaf, maps in zip((*constants, *state), (*body_mapped, *every), strict=True)
-        ]
-        return [select_lanes(active, new, old) for new, old in zip(body(*lent), state, strict=True)]
-
-    tested, stepped = test.inputs, body.inputs
-    return loop(
-        *test_constants,
-        *test_constants,
-        *body_constants,
-        *state,
-        test=staged(going_on, tested),
-        body=staged(step, (*tested[:first], *stepped)),
-        counts=(first, first + second),
-    )
-
-
-def _shape(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Any:
-    counts = checked_counts(params["counts"], len(specs))
-    test_constants, body_constants, state = parts(specs, counts)
-    outs = checked_outputs(params["body"], (*body_constants, *state))
-    (test,) = checked_outputs(params["test"], (*test_constants, *state))
-    if test.shape:
-        raise ValueError("the test of a loop gives more than one number")
-    check_fit(outs, state)
-    return outs
-
-
-loop = HigherOrder(
-    "while_loop",
-    _impl,
-    push=_push,
-    trace=_trace,
-    batch=_batch,
-    shape=_shape,
-    runs=lambda args: all(map(is_known, args)),
-    holds_graphs=True,
-    form=lambda params: params["body"].arrays,
-)

@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 
 from functrans.control.carries import (
+    backward_step,
     check_carry,
     checked_counts,
     close_body,
     fitted_carry,
     in_order,
     parts,
+    summed,
     takes_other_dtypes,
 )
-from functrans.control.procedures import Flattened, Procedure, check_fit, checked_outputs, staged
+from functrans.control.procedures import Flattened, Procedure, check_fit, checked_outputs
 from functrans.core import errors, tree
 from functrans.core.custody import kept_in_tracer, lent_copy, own, own_place
 from functrans.core.dispatch import Tracer, is_plain
@@ -37,7 +39,6 @@ from functrans.core.shapes import (
     shape_of,
     spec_of,
 )
-from functrans.core.summation import FEW, WIDER
 from functrans.core.views import in_form
 from functrans.interpreters.batch import Batch
 from functrans.transforms.arguments import (
@@ -438,38 +439,16 @@ def _pull(cotangents: Any, saved: Any) -> Any:
         if want
     ]
     # Sums over many steps are carried in a dtype wide enough not to lose digits.
-    wide_specs = [_summed(spec, length) for spec in sum_specs]
+    wide_specs = [summed(spec, length) for spec in sum_specs]
     a, b = len(sum_specs), len(carry_specs)
-
-    def step(*leaves: Any) -> list[Any]:
-        known, sums, cotangents, rows = (
-            leaves[: len(constants)],
-            leaves[len(constants) : len(constants) + a],
-            leaves[len(constants) + a : len(constants) + a + b],
-            leaves[len(constants) + a + b :],
-        )
-        once, each = iter(known), iter(rows)
-        residuals = [next(once) if value is not None else next(each) for value in fixed]
-        found = split.backward(*residuals, *cotangents, *each)
-        added = [one + other for one, other in zip(sums, found[:a], strict=True)]
-        return [*added, *found[a : a + b], *found[a + b :]]
-
-    backward = split.backward.inputs
-    residual_specs = backward[: len(fixed)]
-    inputs = [
-        *chosen(residual_specs, [value is not None for value in fixed]),
-        *wide_specs,
-        *carry_specs,
-        *chosen(residual_specs, [value is None for value in fixed]),
-        *backward[len(fixed) + b :],
-    ]
+    is_fixed = tuple(value is not None for value in fixed)
     results = along(
         *constants,
         *map(zeros, wide_specs),
         *given,
         *stepped,
         *rows,
-        body=staged(step, inputs),
+        body=backward_step(split, is_fixed, wide_specs, carry_specs),
         counts=(len(constants), a + b),
         length=length,
         reverse=not params["reverse"],
@@ -479,12 +458,6 @@ def _pull(cotangents: Any, saved: Any) -> Any:
     from_carry = iter(results[a : a + b])
     back = [next(from_carry) if flag else None for flag in carried]
     return bare([*sums, *chosen(back, active[1]), *results[a + b :]])
-
-
-def _summed(spec: ArraySpec, length: int) -> ArraySpec:
-    """The spec of a running sum of `length` arrays."""
-    wider = WIDER.get(spec.dtype) if length > FEW or spec.dtype == np.float16 else None
-    return spec if wider is None else ArraySpec(spec.shape, wider)
 
 
 def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:

@@ -15,13 +15,13 @@ import numpy as np
 from functrans.compiler.costs import cost_of
 from functrans.compiler.native.blocks import in_blocks
 from functrans.compiler.native.cache import load_code
+from functrans.compiler.native.control import ready
 from functrans.compiler.native.kinds import is_python_integer, number_kind_of
 from functrans.compiler.native.module import NativeModule
 from functrans.compiler.native.plan import Plan, is_native
 from functrans.compiler.native.python_call import python_function
-from functrans.compiler.native.slices import sums_of_slices
 from functrans.compiler.numpy.generated import Compiled, NativeCall, compile_graph
-from functrans.compiler.subroutines import inlined, with_subroutines
+from functrans.compiler.subroutines import with_subroutines
 from functrans.core import errors, tree
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
@@ -37,7 +37,7 @@ def compile_native(graph: Graph, slow: Any) -> Compiled:
 
 def _prepared(graph: Graph) -> tuple[Graph, list[bool]]:
     """A graph ready to be compiled, and which of its equations are native."""
-    graph = sums_of_slices(inlined(graph))
+    graph = ready(graph)
     native = [is_native(equation, graph.constants) for equation in graph.equations]
     return with_subroutines(graph, _flat, native), native
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from functrans.compiler.native.control import BranchStep, Carried, Region, ScanStep, WhileStep
+from functrans.compiler.native.control import (
+    BranchStep,
+    Carried,
+    Region,
+    RewindStep,
+    ScanStep,
+    WhileStep,
+)
 from functrans.compiler.native.instructions import FunctionWriter
 from functrans.compiler.native.strides import BufferView
 
@@ -28,6 +35,8 @@ def call_control(steps: StepWriter, writer: FunctionWriter, step: Any) -> None:
         code.scan(step)
     elif isinstance(step, WhileStep):
         code.loop(step)
+    elif isinstance(step, RewindStep):
+        code.rewind(step)
     else:
         assert isinstance(step, BranchStep)
         code.branch(step)
@@ -156,14 +165,125 @@ class ControlWriter:
             self._watch(index, body.work + test.work)
             return [*then, *now]
 
-        last = self._rounds([*finals, *spares], goes_on, round_)
+        _, last = self._rounds([*finals, *spares], goes_on, round_)
         for each, place, found in zip(step.carried, finals, last[:count], strict=True):
+            self._copy(place, found, each)
+
+    # The pullback of such a loop.
+
+    def rewind(self, step: RewindStep) -> None:
+        writer = self.writer
+        size = sum(map(_rounded, step.record))
+        block, room = writer.op("alloca ptr"), writer.op("alloca i64")
+        writer.do(f"store ptr null, ptr {block}")
+        writer.do(f"store i64 0, ptr {room}")
+        count = self._forward(step, block, room, size)
+        self._backward(step, block, size, count)
+        writer.call("void", "free", [("ptr", writer.op(f"load ptr, ptr {block}"))])
+
+    def _forward(self, step: RewindStep, block: str, room: str, size: int) -> str:
+        """Run the loop and keep its records; returns the number of rounds."""
+        writer, count = self.writer, len(step.carried)
+        first, second = len(step.tested), len(step.shared)
+        test = Call(self, step.test, first + count, 1)
+        body = Call(self, step.forward, second + count, count + len(step.record))
+        self.steps.module.work += _ENDLESS
+        test.give(0, self.addresses(step.tested))
+        body.give(0, self.addresses(step.shared))
+        flag = self.address(step.flag)
+        test.take(0, [flag])
+        initial = self.addresses([each.initial for each in step.carried])
+        finals = self.addresses([each.final for each in step.carried])
+        spares = self.addresses([each.spare for each in step.carried])
+
+        def goes_on(_: str, places: list[str]) -> str:
+            test.give(first, places[:count])
+            test.run()
+            return writer.op(f"icmp ne i8 {writer.op(f'load i8, ptr {flag}')}, 0")
+
+        def round_(index: str, places: list[str]) -> list[str]:
+            now, then, later = (places[k * count : (k + 1) * count] for k in range(3))
+            if size:
+                self._make_room(index, block, room, size)
+            body.give(second, now)
+            body.take(0, then)
+            body.take(count, self._entries(step, block, index, size))
+            body.run()
+            self._watch(index, body.work + test.work)
+            return [*then, *later, *then]
+
+        rounds, _ = self._rounds([*initial, *finals, *spares], goes_on, round_)
+        return rounds
+
+    def _make_room(self, index: str, block: str, room: str, size: int) -> None:
+        """Make sure that there is memory for one more record."""
+        writer = self.writer
+        full, there, bad, good = (writer.label() for _ in range(4))
+        have = writer.op(f"load i64, ptr {room}")
+        writer.branch(writer.op(f"icmp sge i64 {index}, {have}"), full, there)
+        writer.start(full)
+        more = writer.op(f"add i64 {writer.op(f'mul i64 {have}, 2')}, 16")
+        wanted = writer.op(f"mul i64 {more}, {size}")
+        old = writer.op(f"load ptr, ptr {block}")
+        new = writer.call("ptr", "realloc", [("ptr", old), ("i64", wanted)])
+        writer.branch(writer.op(f"icmp eq ptr {new}, null"), bad, good)
+        writer.start(bad)
+        writer.do("store i64 1, ptr %status")
+        writer.call("void", "free", [("ptr", old)])
+        writer.do("ret void")
+        writer.start(good)
+        writer.do(f"store ptr {new}, ptr {block}")
+        writer.do(f"store i64 {more}, ptr {room}")
+        writer.jump(there)
+        writer.start(there)
+
+    def _entries(self, step: RewindStep, block: str, index: str, size: int) -> list[str]:
+        """The addresses of the entries of a record."""
+        writer, offset, found = self.writer, 0, []
+        if size:
+            start = writer.op(f"load ptr, ptr {block}")
+            distance = writer.op(f"mul i64 {index}, {size}")
+            start = writer.op(f"getelementptr i8, ptr {start}, i64 {distance}")
+        for length in step.record:
+            found.append(writer.op(f"getelementptr i8, ptr {start}, i64 {offset}"))
+            offset += _rounded(length)
+        return found
+
+    def _backward(self, step: RewindStep, block: str, size: int, count: str) -> None:
+        writer, fixed = self.writer, len(step.fixed)
+        carried = [*step.sums, *step.cotangents]
+        n = len(carried)
+        body = Call(self, step.backward, fixed + n + len(step.record), n)
+        body.give(0, self.addresses(step.fixed))
+        finals = self.addresses([each.final for each in carried])
+        spares = self.addresses([each.spare for each in carried])
+        for each, place in zip(step.sums, finals, strict=False):
+            arguments = [("ptr", place), ("i8", "0"), ("i64", str(_bytes(each))), ("i1", "false")]
+            writer.call("void", "llvm.memset.p0.i64", arguments)
+        for each, place in zip(step.cotangents, finals[len(step.sums) :], strict=True):
+            self._copy(place, self.address(each.initial), each)
+
+        def goes_on(index: str, _: list[str]) -> str:
+            return writer.op(f"icmp slt i64 {index}, {count}")
+
+        def round_(index: str, places: list[str]) -> list[str]:
+            now, then = places[:n], places[n:]
+            number = writer.op(f"sub i64 {writer.op(f'sub i64 {count}, 1')}, {index}")
+            body.give(fixed, now)
+            body.give(fixed + n, self._entries(step, block, number, size))
+            body.take(0, then)
+            body.run()
+            self._watch(index, body.work)
+            return [*then, *now]
+
+        _, last = self._rounds([*finals, *spares], goes_on, round_)
+        for each, place, found in zip(carried, finals, last[:n], strict=True):
             self._copy(place, found, each)
 
     def _copy(self, target: str, source: str, each: Carried) -> None:
         """Copy a part of the state to another place, or to the same."""
-        size = each.final.buffer.size * each.final.buffer.kind.size
-        arguments = [("ptr", target), ("ptr", source), ("i64", str(size)), ("i1", "false")]
+        size = str(_bytes(each))
+        arguments = [("ptr", target), ("ptr", source), ("i64", size), ("i1", "false")]
         self.writer.call("void", "llvm.memmove.p0.p0.i64", arguments)
 
     # A branch.
@@ -192,8 +312,11 @@ class ControlWriter:
         places: list[str],
         goes_on: Callable[[str, list[str]], str],
         round_: Callable[[str, list[str]], list[str]],
-    ) -> list[str]:
-        """A loop that carries addresses, and ends when something goes wrong; returns the last of them."""
+    ) -> tuple[str, list[str]]:
+        """A loop that carries addresses, and ends when something goes wrong.
+
+        Returns the number of rounds, and the last addresses.
+        """
         writer = self.writer
         before, head, inside, done = writer.block, *(writer.label() for _ in range(3))
         index, following = writer.fresh(), writer.fresh()
@@ -218,7 +341,7 @@ class ControlWriter:
             )
         ]
         writer.start(done)
-        return names
+        return index, names
 
     def _watch(self, index: str, work: int) -> None:
         """From time to time, ask whether the loop is interrupted."""
@@ -234,3 +357,13 @@ class ControlWriter:
         writer.do(f"store i64 {found}, ptr %status")
         writer.jump(going_on)
         writer.start(going_on)
+
+
+def _bytes(each: Carried) -> int:
+    return each.final.buffer.size * each.final.buffer.kind.size
+
+
+def _rounded(size: int) -> int:
+    """A size in whole cache lines, or in whole numbers if it is small."""
+    unit = 64 if size >= 64 else 8
+    return -(-size // unit) * unit

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -16,6 +17,7 @@ from functrans.compiler.native.cache import load_code
 from functrans.compiler.native.engine import LOCK, Code
 from functrans.compiler.native.kinds import FLOAT32, FLOAT64
 from functrans.compiler.native.pool import pool_text
+from functrans.compiler.native.small_matrices import matrix_function
 from functrans.compiler.native.tiles import TileWriter
 from functrans.compiler.native.unpacking import ARGUMENTS
 from functrans.compiler.native.unpacking import FUNCTIONS as ARGUMENT_FUNCTIONS
@@ -64,6 +66,9 @@ def provide_declared(declarations: Iterable[str]) -> None:
             _provide((name,), lambda: INTERRUPTED)
         elif name == "ft_run":
             _provide(("ft_run", "ft_forget"), _pool)
+        elif found and (matrix := re.fullmatch(r"ft_(solve|det|slogdet|cholesky)_([df])", name)):
+            kind = FLOAT64 if matrix[2] == "d" else FLOAT32
+            _provide((name,), partial(matrix_function, matrix[1], kind))
         elif name.startswith("ft_product_"):
             _provide((name,), lambda name=name: _product(name))  # type: ignore[misc]
 

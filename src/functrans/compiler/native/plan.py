@@ -192,7 +192,7 @@ class Plan:
         for variable, value in graph.constants.items():
             self.values[variable] = self._constant(variable, value)
         for equation in graph.equations:
-            self._add(equation)
+            self.add(equation)
         for k, variable in enumerate(graph.outputs):
             self._finish(k, variable)
 
@@ -253,6 +253,12 @@ class Plan:
             strides[axis] = stride
         return view._replace(strides=tuple(strides))
 
+    def broadcast_number(self, number: float, out: Variable) -> None:
+        """An array of one number."""
+        variable = Variable(ArraySpec((), out.spec.dtype))
+        self.values[variable] = PlannedValue(-1, literal=number)
+        self.add(Equation(structure.broadcast_to, (variable,), {"shape": out.spec.shape}, (out,)))
+
     # Steps.
 
     def _kernel(self, shape: tuple[int, ...], earliest: int) -> tuple[Kernel, int]:
@@ -298,7 +304,8 @@ class Plan:
             self._read(kernel, variable)
         return kernel, step
 
-    def _add(self, equation: Equation) -> None:
+    def add(self, equation: Equation) -> None:
+        """Plan one equation."""
         entry = lowers.of(equation.primitive)
         if isinstance(entry, Control):
             entry.plan(self, equation)
@@ -316,7 +323,7 @@ class Plan:
             count = Variable(ArraySpec((), float, True))
             entries = equation.inputs[0].spec.size / out.spec.size
             self.values[count] = PlannedValue(-1, literal=entries)
-            self._add(Equation(elementwise.divide, (total, count), {}, (out,)))
+            self.add(Equation(elementwise.divide, (total, count), {}, (out,)))
         elif isinstance(entry, Reduction):
             self._reduce(equation)
         elif entry is MATMUL:
@@ -374,7 +381,7 @@ class Plan:
         for part, template in zip(parts, templates, strict=True):
             if found and found[-1][1] == template and found[-1][0].spec == part.spec:
                 total = Variable(part.spec)
-                self._add(Equation(elementwise.add, (found[-1][0], part), {}, (total,)))
+                self.add(Equation(elementwise.add, (found[-1][0], part), {}, (total,)))
                 found[-1] = total, template
             else:
                 found.append((part, template))
@@ -388,7 +395,7 @@ class Plan:
         if primitive is scatter and dtype is not None:
             wide = Variable(ArraySpec(out.spec.shape, dtype))
             self._at_places(Equation(primitive, equation.inputs, equation.params, (wide,)))
-            self._add(Equation(structure.astype, (wide,), {"dtype": out.spec.dtype}, (out,)))
+            self.add(Equation(structure.astype, (wide,), {"dtype": out.spec.dtype}, (out,)))
             return
         count = 2 if primitive is update else 1
         array, *parts = equation.inputs[:count]

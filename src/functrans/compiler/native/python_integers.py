@@ -18,6 +18,7 @@ from functrans.ops import structure
 Bounds = tuple[int, int]
 
 _LARGEST = 1 << 53
+KEPT: Bounds = (-(1 << 52), 1 << 52)  # of integers that a loop has kept in an array
 _ROUNDS = 1 << 52  # more than a loop can run through in a month
 
 

@@ -9,8 +9,8 @@ from functrans.compiler.numpy.lowering import Statement, Text, dtype_text, param
 from functrans.compiler.passes import optimize
 from functrans.compiler.subroutines import inlined
 from functrans.control.branching import branch
-from functrans.control.loops import loop
 from functrans.control.procedures import Procedure
+from functrans.control.repeating import loop
 from functrans.control.scanning import along
 from functrans.graph.graph import Equation, Variable
 
