@@ -22,7 +22,7 @@ from functrans.compiler.native.python_integers import (
     bounded,
     bounds_of_counter,
 )
-from functrans.compiler.native.slices import sums_of_slices
+from functrans.compiler.native.slices import early_slices, sums_of_slices
 from functrans.compiler.native.strides import Buffer, BufferView, c_strides, whole
 from functrans.compiler.passes import optimize
 from functrans.compiler.subroutines import inlined
@@ -136,7 +136,7 @@ class BranchStep(NamedTuple):
 
 def ready(graph: Graph) -> Graph:
     """A graph in the operations that plans know best."""
-    return sums_of_slices(expanded(inlined(graph)))
+    return early_slices(sums_of_slices(expanded(inlined(graph))))
 
 
 def body_graph(procedure: Procedure) -> Graph:

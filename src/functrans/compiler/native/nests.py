@@ -171,10 +171,12 @@ class LoopNest(AccessWriter):
     @property
     def totals(self) -> list[int]:
         """The items that reduce all of the one loop; along an axis of length 1 there is nothing to add."""
+        if not self.is_total:
+            return []
         return [
             k
             for k, (item, target) in enumerate(zip(self.items, self.targets, strict=True))
-            if self.is_total and item.action == "reduce" and self.reduces_inside(target)
+            if item.action == "reduce" and self.reduces_inside(target)
         ]
 
     @property

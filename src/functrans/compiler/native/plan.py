@@ -51,7 +51,8 @@ from functrans.ops import elementwise, reduction, structure
 from functrans.ops.indexing import ARRAY, index, scatter, update
 from functrans.ops.scatter_add import wide_dtype
 
-_ARRAYS = 40  # of one kernel
+# Of one kernel. With more, LLVM takes long to allocate registers, and its time grows as their square.
+_ARRAYS, _ITEMS = 40, 256
 
 
 def is_native(
@@ -150,8 +151,8 @@ class Kernel:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are too many arrays: LLVM would take long to allocate registers for them."""
-        return len(self.loads) + self.arrays >= _ARRAYS
+        """Whether it is large enough to begin another one."""
+        return len(self.loads) + self.arrays >= _ARRAYS or len(self.items) >= _ITEMS
 
 
 class PlannedValue:
@@ -363,9 +364,17 @@ class Plan:
             last = self._put("store", part, _part(target, params["template"]), first + 1)
         else:
             templates = params.get("templates") or (params["template"],)
+            added = self._added(inputs, templates)
+            if len(added) == 1 and len(target.shape) == 1 and added[0][0].spec.size > 1:
+                ((part, template),) = added
+                if (rest := _outside(target, _part(target, template))) is not None:
+                    last = self._put("store", part, _part(target, template), 0)
+                    self.steps[last].cleared += rest
+                    self.values[out] = PlannedValue(last, view=target)
+                    return
             steps = [
                 self._put("accumulate", part, _part(target, template), 0)
-                for part, template in self._added(inputs, templates)
+                for part, template in added
             ]
             first_kernel = self.steps[min(steps)]
             assert isinstance(first_kernel, Kernel)
@@ -537,6 +546,19 @@ def _part(view: BufferView, template: tuple[Any, ...]) -> BufferView:
     part = indexed(view, template)
     assert part is not None
     return part
+
+
+def _outside(vector: BufferView, part: BufferView) -> list[BufferView] | None:
+    """What is before and after a part of a vector, if the part has no gaps."""
+    if part.strides != (1,) or vector.strides != (1,):
+        return None
+    end = part.offset + part.shape[0]
+    pieces = ((vector.offset, part.offset), (end, vector.offset + vector.shape[0]))
+    return [
+        BufferView(vector.buffer, (stop - start,), (1,), start)
+        for start, stop in pieces
+        if start < stop
+    ]
 
 
 def _is_broken(matrix: BufferView) -> bool:

@@ -34,6 +34,42 @@ def sums_of_slices(graph: Graph) -> Graph:
     return Rewriter(graph).run(_in_pieces)
 
 
+def early_slices(graph: Graph) -> Graph:
+    """The graph with a slice of a computed value computed from slices, where nothing else needs the value.
+
+    Otherwise the value would be stored as a whole, and the slice copied from there.
+    """
+    return Rewriter(graph).run(_earlier)
+
+
+def _earlier(walk: Rewriter, equation: Equation) -> Variable | None:
+    if equation.primitive is not index:
+        return None
+    (x,) = equation.inputs[:1]
+    found = _range(equation.params["template"], x.spec.shape)
+    return None if found is None else _computed_slice(walk, x, *found)
+
+
+def _computed_slice(
+    walk: Rewriter, variable: Variable, axis: int, low: int, high: int
+) -> Variable | None:
+    """The slice of a value that only this slice needs; None if it is not an elementwise one."""
+    origin = walk.origin.get(variable)
+    if origin is None or walk.uses[variable] != 1 or operand_kinds(origin) is None:
+        return None
+    inputs = []
+    for each in origin.inputs:
+        own = axis - len(variable.spec.shape) + len(each.spec.shape)
+        if own < 0 or each.spec.shape[own] == 1:
+            inputs.append(each)
+            continue
+        template = (slice(None),) * own + (slice(low, high),)
+        template += (slice(None),) * (len(each.spec.shape) - own - 1)
+        inner = _computed_slice(walk, each, own, low, high)
+        inputs.append(walk.emit(index, each, template=template) if inner is None else inner)
+    return walk.emit(origin.primitive, *inputs, **origin.params)
+
+
 def _in_pieces(walk: Rewriter, equation: Equation) -> Variable | None:
     if equation.primitive is not scatter_sum:
         return None

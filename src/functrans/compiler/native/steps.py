@@ -157,7 +157,7 @@ class StepWriter:
         """Set the memory that a kernel adds to to zero, except for the rows that its iterations begin."""
         rows = loops.begun.get(view.buffer)
         if rows is None:
-            self._fill(writer, view, 0)
+            self._zeros(writer, view, view.size * view.buffer.kind.size)
             return
         kind = view.buffer.kind
         pieces = [(0, rows.first), (rows.first + rows.rounds, view.buffer.size // rows.length)]
