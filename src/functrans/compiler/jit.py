@@ -68,6 +68,10 @@ class Traced:
     def __init__(self, graph: Graph, trace_seconds: float, backend: str, slow: Any) -> None:
         start = time.perf_counter()
         self.graph = graph
+        if backend == "native":
+            from functrans.compiler.native.backend import rolled_up
+
+            graph = rolled_up(graph)
         self.optimized = optimize(graph)
         self.compiled: Compiled | None = None
         self.converts = False

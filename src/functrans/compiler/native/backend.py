@@ -21,10 +21,16 @@ from functrans.compiler.native.module import NativeModule
 from functrans.compiler.native.plan import Plan, is_native
 from functrans.compiler.native.python_call import python_function
 from functrans.compiler.numpy.generated import Compiled, NativeCall, compile_graph
+from functrans.compiler.rolling import rolled
 from functrans.compiler.subroutines import with_subroutines
 from functrans.core import errors, tree
 from functrans.core.shapes import ArraySpec
 from functrans.graph.graph import Equation, Graph, Variable
+
+
+def rolled_up(graph: Graph) -> Graph:
+    """The graph with repeated equations as loops, where these are native."""
+    return rolled(graph, lambda loop: is_native(loop, {}))
 
 
 def compile_native(graph: Graph, slow: Any) -> Compiled:
