@@ -59,7 +59,7 @@ NOT_ARRAY_OPERATIONS = {
     "numpy.fft": {"settings": "test"},
     "operators": {
         "Python and NumPy protocols": "__array_finalize__ __array_function__ __array_interface__ "
-        "__array_priority__ __array_struct__ __array_ufunc__ __array_wrap__ __class__ "
+        "__array_priority__ __array_struct__ __array_ufunc__ __array_wrap__ __buffer__ __class__ "
         "__class_getitem__ __delattr__ __delitem__ __dir__ __doc__ __getattribute__ __getstate__ "
         "__hash__ __init__ __init_subclass__ __new__ __reduce__ __reduce_ex__ __setattr__ "
         "__setstate__ __sizeof__ __subclasshook__",

@@ -374,6 +374,7 @@ def test_a_list_is_repeated_by_a_traced_integer_as_by_a_plain_one():
     np.testing.assert_array_equal(grad(lambda x: np.sum([2.0, 3.0] * x))(1.0), 5.0)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # from NumPy 2.5 on
 def test_the_shape_of_a_traced_array_can_be_set():
     def column(x):
         y = x * 1.0

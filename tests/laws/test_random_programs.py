@@ -8,16 +8,16 @@ import numpy as np
 from hypothesis import given, settings
 
 import functrans as ft
-from tests.support.everywhere import EXACT, lanes_like
+from tests.support.everywhere import EXACT
 from tests.support.oracles import (
     assert_trees_close,
     complex_step_jvp,
     loop_vmap,
     numerical_gradient,
 )
-from tests.support.program_writer import example_values, programs
+from tests.support.random_programs import lanes_of, programs_in_place
 
-PROGRAMS = programs()
+PROGRAMS = programs_in_place()
 EXAMPLES = settings(max_examples=100)
 
 
@@ -40,7 +40,7 @@ def gradient_by_complex_steps(loss, x):
 @EXAMPLES
 @given(program=PROGRAMS)
 def test_values_and_gradients(program):
-    x = example_values(program.shape)
+    (x,) = program.arguments(0)
     loss = loss_of(program.run, x)
     gradient, seen = ft.grad(loss, has_aux=True)(x)
     assert_trees_close(seen, program.run(x), **EXACT, dtypes=True)
@@ -50,7 +50,7 @@ def test_values_and_gradients(program):
 @EXAMPLES
 @given(program=PROGRAMS)
 def test_values_and_tangents(program):
-    x = example_values(program.shape)
+    (x,) = program.arguments(0)
     tangent = np.cos(np.arange(x.size)).reshape(x.shape)
     seen, pushed = ft.jvp(program.run, (x,), (tangent,))
     assert_trees_close(seen, program.run(x), **EXACT, dtypes=True)
@@ -60,7 +60,7 @@ def test_values_and_tangents(program):
 @EXAMPLES
 @given(program=PROGRAMS)
 def test_lanes(program):
-    batch = lanes_like(example_values(program.shape))
+    batch = lanes_of(program)
     expected = loop_vmap(program.run)(batch)
     assert_trees_close(ft.vmap(program.run)(batch), expected, **EXACT, dtypes=True)
 
@@ -68,17 +68,17 @@ def test_lanes(program):
 @EXAMPLES
 @given(program=PROGRAMS)
 def test_graphs(program):
-    x = example_values(program.shape)
+    x, *others = lanes_of(program)
     graph = ft.make_graph(program.run)(x)
     graph.check()
-    for other in lanes_like(x):
+    for other in (x, *others):
         assert_trees_close(graph(other), program.run(other), **EXACT, dtypes=True)
 
 
 @EXAMPLES
 @given(program=PROGRAMS)
 def test_gradients_of_lanes(program):
-    batch = lanes_like(example_values(program.shape))
+    batch = lanes_of(program)
     loss = loss_of(program.run, batch[0])
     expected = np.stack([gradient_by_complex_steps(loss, lane) for lane in batch])
     gradients, seen = ft.vmap(ft.grad(loss, has_aux=True))(batch)
@@ -89,25 +89,25 @@ def test_gradients_of_lanes(program):
 
 
 def check(program, graphs=True):
-    x = example_values(program.shape)
+    (x,) = program.arguments(0)
     loss = loss_of(program.run, x)
     gradient, seen = ft.grad(loss, has_aux=True)(x)
     assert_trees_close(seen, program.run(x), **EXACT, dtypes=True)
     assert_trees_close(gradient, gradient_by_complex_steps(loss, x), **EXACT)
-    batch = lanes_like(x)
+    batch = lanes_of(program)
     assert_trees_close(ft.vmap(program.run)(batch), loop_vmap(program.run)(batch), **EXACT)
     if graphs:
         assert_trees_close(ft.make_graph(program.run)(x)(batch[1]), program.run(batch[1]), **EXACT)
 
 
 @settings(max_examples=200)
-@given(program=programs(keep_order=True))
+@given(program=programs_in_place(keep_order=True))
 def test_programs_whose_results_keep_the_order_of_their_operands(program):
     # While a function is staged, results of operations are taken to be in C order.
     check(program, graphs=False)
 
 
 @EXAMPLES
-@given(program=programs(scalars=True))
+@given(program=programs_in_place(scalars=True))
 def test_programs_with_scalars_and_arrays_without_axes(program):
     check(program)

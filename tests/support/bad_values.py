@@ -21,6 +21,11 @@ class Doubling(np.ndarray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         inputs = [np.asarray(each) for each in inputs]
+        # Also the arrays to write to: NumPy would call this method for them again, without end.
+        if "out" in kwargs:
+            kwargs["out"] = tuple(
+                each if each is None else np.asarray(each) for each in kwargs["out"]
+            )
         return 2 * getattr(ufunc, method)(*inputs, **kwargs)
 
 

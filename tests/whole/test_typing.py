@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import functrans
@@ -62,7 +63,12 @@ def folder(tmp_path_factory):
 
 @CHECKERS
 def test_right_code_passes(lines, folder):
-    assert lines(RIGHT, folder) == {}
+    reported = lines(RIGHT, folder)
+    if np.lib.NumpyVersion(np.__version__) >= "2.5.0":
+        # A jitted function has the first of several signatures. In NumPy 2.5, that of np.sum is for lists.
+        text = RIGHT.read_text().splitlines()
+        reported = {k: v for k, v in reported.items() if not text[k - 1].endswith("# overloaded")}
+    assert reported == {}
 
 
 @CHECKERS

@@ -6,48 +6,56 @@ caller's. The called function is read from its bytecode, so no source is needed.
 
 from __future__ import annotations
 
-import dis
 import sys
 from functools import cache, lru_cache
+from operator import or_
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from functrans.core.bytecode import Step, steps
 
 # Python 3.11 calls some builtins by PRECALL once it has seen them often.
 _CALLS = frozenset({"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX"})
 _NAMES = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _PREPARING = frozenset({"PRECALL", "KW_NAMES", "PUSH_NULL", "CACHE", "EXTENDED_ARG"})
+# What collects the arguments of f(*args, **kwargs).
+_COLLECTING = frozenset({"BUILD_LIST", "LIST_APPEND", "LIST_EXTEND", "LIST_TO_TUPLE", "BUILD_MAP"})
+_COLLECTING |= {"DICT_MERGE", "CALL_INTRINSIC_1", "BUILD_CONST_KEY_MAP", "LOAD_CONST"}
 
 
 @lru_cache(maxsize=1024)
 def _instruction(code: CodeType, offset: int) -> tuple[str, tuple[str, ...] | None]:
     """The operation at an offset and, for a call, the dotted name that is called, if there is one."""
     # A frame that waits for a Python call may point into the inline cache after its instruction.
-    *before, last = (each for each in dis.get_instructions(code) if each.offset <= offset)
-    return last.opname, _called_name(before, last) if last.opname in _CALLS else None
+    *before, last = (each for each in steps(code) if each.offset <= offset)
+    return last.name, _called_name(before, last) if last.name in _CALLS else None
 
 
-def _called_name(before: list[Any], call: Any) -> tuple[str, ...] | None:
+def _called_name(before: list[Step], call: Step) -> tuple[str, ...] | None:
     """The name `a.b.c` before the call's parenthesis: its code begins where the call's does.
 
     For `f(x).b.c`, only b.c is known; the first part is then empty.
     """
-    place = call.positions
-    if place is None or place.lineno is None or place.col_offset is None:
+    if call.line is None or call.column is None:
         return None
     attributes: list[str] = []
+    keywords = call.name == "CALL_KW"
+    preparing = _PREPARING | _COLLECTING if call.name == "CALL_FUNCTION_EX" else _PREPARING
     for each in reversed(before):
-        at = each.positions
-        if at is None or (at.lineno, at.col_offset) != (place.lineno, place.col_offset):
+        if keywords and each.name == "LOAD_CONST":  # from Python 3.13 on, their names come last
+            keywords = False
             continue
-        name = str(each.argval)
-        if each.opname in _ATTRIBUTES:
+        if (each.line, each.column) != (call.line, call.column):
+            continue
+        name = str(each.argument)
+        if each.name in _ATTRIBUTES:
             attributes.append(name)
-        elif each.opname.startswith(tuple(_NAMES)):
+        elif each.name.startswith(tuple(_NAMES)):
             return name, *reversed(attributes)
-        elif each.opname not in _PREPARING:
+        elif each.name not in preparing:
             break  # the result of a call, an index, ...
     return ("", *reversed(attributes)) if attributes else None
 
@@ -96,23 +104,33 @@ def assigned_at(frame: FrameType) -> Any:
 @lru_cache(maxsize=1024)
 def _first_path(code: CodeType, offset: int) -> tuple[str, ...]:
     """The dotted name with which the expression or statement at an offset begins."""
-    *before, last = (each for each in dis.get_instructions(code) if each.offset <= offset)
-    place = last.positions
-    if place is None or place.lineno is None or place.col_offset is None:
+    *before, last = (each for each in steps(code) if each.offset <= offset)
+    if last.line is None or last.column is None or last.end is None:
         return ()
+    begun = [(each.line, each.column) == (last.line, last.column) for each in before]
+    target = range(last.column, last.end)
+    # In a[i] = x, Python 3.13 joins the loads of x and a, and does not say where a begins.
+    joined = [
+        each.after is not None and each.after not in target and each.line == last.line
+        for each in before
+    ]
+    return _path(before, begun) or _path(before, list(map(or_, begun, joined)))
+
+
+def _path(before: list[Step], begun: list[bool]) -> tuple[str, ...]:
+    """The first dotted name among the steps that belong to the beginning of an expression."""
     path: list[str] = []
-    for each in before:
-        at = each.positions
-        if at is None or (at.lineno, at.col_offset) != (place.lineno, place.col_offset):
+    for each, here in zip(before, begun, strict=True):
+        if not here:
             if path:
                 break
-        elif each.opname.startswith(tuple(_NAMES)):
+        elif each.name.startswith(tuple(_NAMES)):
             path = [
-                str(each.argval)
+                str(each.argument)
             ]  # an earlier run of the same line may be there, as in `finally`
-        elif each.opname in _ATTRIBUTES and path:
-            path.append(str(each.argval))
-        elif path and each.opname not in _PREPARING:
+        elif each.name in _ATTRIBUTES and path:
+            path.append(str(each.argument))
+        elif path and each.name not in _PREPARING:
             break
     return tuple(path)
 

@@ -28,7 +28,7 @@ from functrans.core.dispatch import (
     running_interpreters,
 )
 from functrans.core.explaining import STATISTICS
-from functrans.core.hooks import are_enabled
+from functrans.core.hooks import are_enabled, original_of
 
 _STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR"})  # array[i] = x, array.real = x
 _READS = frozenset({"BINARY_SUBSCR", "BINARY_SLICE"})  # array[x]
@@ -193,6 +193,9 @@ def _explanation(name: str | None, function: Any, frame: FrameType | None) -> tu
             "To read the value without its derivative, use functrans.stop_gradient(x).",
         )
     module = module_of(function) if function is not None else ""
+    own_name = getattr(function, "__name__", name)
+    if original_of(getattr(sys.modules.get(module), own_name, None)) is original_of(function):
+        name = own_name  # the user's line may have another name for it
     package = module.split(".")[0]
     owner = getattr(function, "__self__", None)
     if module in ("math", "cmath"):

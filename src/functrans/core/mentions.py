@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import dis
 import inspect
 import random
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
+from functrans.core.bytecode import steps
 from functrans.core.reachable import Reachable, attributes_of, codes_in
 
 _UNKNOWN = object()
@@ -83,10 +83,10 @@ class _Reader:
         value: Any = _UNKNOWN
         constant: Any = None
         line = code.co_firstlineno
-        for step in dis.get_instructions(code):
-            if step.positions is not None and step.positions.lineno is not None:
-                line = step.positions.lineno
-            kind, name = step.opname, step.argval
+        for step in steps(code):
+            if step.line is not None:
+                line = step.line
+            kind, name = step.name, step.argument
             if kind.startswith(("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")):
                 value = known.get(name, _UNKNOWN) if isinstance(name, str) else _UNKNOWN
             elif kind in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
@@ -97,7 +97,7 @@ class _Reader:
             elif kind == "LOAD_CONST":
                 constant = name
                 continue
-            elif kind.startswith("BINARY_SUBSCR") or (kind == "BINARY_OP" and step.argrepr == "[]"):
+            elif kind.startswith("BINARY_SUBSCR") or (kind == "BINARY_OP" and step.text == "[]"):
                 is_ours = isinstance(constant, str) and constant in self.names
                 value = self.generators[0] if is_ours else _UNKNOWN
             elif kind.startswith("STORE_FAST") and isinstance(name, str):

@@ -289,6 +289,8 @@ singular_values_back = Primitive(
 # The pseudoinverse P, where the rank does not change (Golub and Pereyra 1973):
 # dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P
 # Along a direction with a nonzero part (1 - A P) dA (1 - P A), the rank increases, and P is unbounded.
+# If the rank of an m x n matrix is m, then 1 - A P = 0, and if it is n, then 1 - P A = 0. Computed, they
+# would be rounding errors, which each further derivative multiplies by powers of the condition number.
 
 
 def _pinv_push(tangent: Any, out: Any, a: Any, **options: Any) -> Any:
@@ -296,13 +298,21 @@ def _pinv_push(tangent: Any, out: Any, a: Any, **options: Any) -> Any:
     if options["hermitian"]:
         a, t = from_triangle(a, "L"), from_triangle(t, "L")
     left, right = p @ H(p) @ H(t), H(t) @ H(p) @ p
-    moved = -p @ t @ p + left - left @ a @ p + right - p @ (a @ right)
+    (m, n), rank = a.shape[-2:], _rank(p, a)
+    moved = -p @ t @ p + np.where(rank < m, left - left @ a @ p, 0)
+    moved = moved + np.where(rank < n, right - p @ (a @ right), 0)
     return moved * _where_the_rank_stays(p, a, t)
+
+
+def _rank(p: Any, a: Any) -> Any:
+    """The rank of a matrix, with two axes: the trace of the projection P A."""
+    p, a = stop_gradient(p), stop_gradient(a)
+    return np.expand_dims(np.round(np.sum((p * a.mT).real, axis=(-2, -1))), (-2, -1))
 
 
 def _where_the_rank_stays(p: Any, a: Any, t: Any) -> Any:
     p, a, t = stop_gradient(p), stop_gradient(a), stop_gradient(t)
-    rank = np.expand_dims(np.round(np.sum((p * a.mT).real, axis=(-2, -1))), (-2, -1))
+    rank = _rank(p, a)
     rest = t - a @ (p @ t)
     grows = largest(rest - (rest @ p) @ a) > accuracy(dtype_of(rank)) * largest(t)
     lost = (rank < min(a.shape[-2:])) & grows
@@ -314,7 +324,9 @@ def _pinv_pull(g: Any, out: Any, a: Any, **options: Any) -> Any:
     if options["hermitian"]:
         a = from_triangle(a, "L")
     left, right = H(g) @ p @ hp, hp @ p @ H(g)
-    back = -hp @ g @ hp + left - a @ (p @ left) + right - right @ p @ a
+    (m, n), rank = a.shape[-2:], _rank(p, a)
+    back = -hp @ g @ hp + np.where(rank < m, left - a @ (p @ left), 0)
+    back = back + np.where(rank < n, right - right @ p @ a, 0)
     return to_triangle(back, "L") if options["hermitian"] else back
 
 

@@ -25,7 +25,10 @@ from functrans.surface.shaping import matrix_transpose, trace
 from functrans.surface.table import as_array, as_number, decided, given, implements, ndim_of, refuse
 
 # The types of NumPy's results, which it does not export.
-_EigResult = type(np.linalg.eig(np.eye(1)))
+_eig_of_one = np.linalg.eig(np.eye(1))
+_EigResult = type(_eig_of_one)
+# Whether NumPy gives real results where all eigenvalues are real. From NumPy 2.5 on, they are always complex.
+_MAY_BE_REAL = _eig_of_one.eigenvalues.dtype.kind != "c"
 _EighResult = type(np.linalg.eigh(np.eye(1)))
 _QRResult = type(np.linalg.qr(np.eye(1)))
 _SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
@@ -254,7 +257,7 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
 def eig(a: Any) -> Any:
     x = as_square(a)
     w, v = spectral.eig(x)
-    if _all_real(x, w):
+    if _MAY_BE_REAL and are_real(x, w):
         w, v = w.real, v.real
     return _EigResult(w, _as_lapack_scales(v))
 
@@ -263,11 +266,11 @@ def eig(a: Any) -> Any:
 def eigvals(a: Any) -> Any:
     x = as_square(a)
     w, _ = spectral.eig(x)
-    return w.real if _all_real(x, w) else w
+    return w.real if _MAY_BE_REAL and are_real(x, w) else w
 
 
-def _all_real(x: Any, w: Any) -> bool:
-    """NumPy gives real results if the matrix and all eigenvalues are real: this depends on values."""
+def are_real(x: Any, w: Any) -> bool:
+    """Whether a matrix and all its eigenvalues are real: this depends on values."""
     what = "np.linalg.eig and eigvals of a real matrix give real or complex results"
     remedy = "Pass a complex matrix, x.astype(complex); np.linalg.eigh is for symmetric ones."
     return dtype_of(x).kind != "c" and decided(np.all(w.imag == 0), what, remedy)

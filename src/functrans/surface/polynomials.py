@@ -11,7 +11,7 @@ from functrans.core import errors
 from functrans.core.dispatch import concrete
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.surface.calculus import convolve
-from functrans.surface.linalg import least_squares
+from functrans.surface.linalg import are_real, least_squares
 from functrans.surface.table import as_array, decided, implements, known, ndim_of
 
 
@@ -154,7 +154,10 @@ def roots(p: Any) -> Any:
     if not degree:
         return np.zeros(at_zero)
     below = np.eye(degree, dtype=dtype_of(x))[:-1]
-    found = np.linalg.eigvals(np.concatenate([(-x[1:] / x[0])[None], below]))
+    companion = np.concatenate([(-x[1:] / x[0])[None], below])
+    found = np.linalg.eigvals(companion)
+    if dtype_of(found).kind == "c" and are_real(companion, found):  # with all versions of NumPy
+        found = found.real
     return np.concatenate([found, np.zeros(at_zero, dtype_of(found))])
 
 

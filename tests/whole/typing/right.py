@@ -48,7 +48,7 @@ print(ft.grad(lambda z: z**2)(3.0), ft.grad(np.sin)(1.0), ft.vmap(np.dot)(x, x))
 print(ft.jit(np.tanh)(w), ft.jit(lambda z: z + 1)(w), ft.grad(ft.grad(np.tanh))(1.0))
 
 print(
-    ft.jit(np.sum)(x),
+    ft.jit(np.sum)(x),  # overloaded
     ft.grad(np.sum)(w),
     ft.jit(np.linalg.norm)(x),
     ft.jacrev(np.cumsum)(w),

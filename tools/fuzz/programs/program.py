@@ -7,6 +7,7 @@ program in double precision.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import CodeType
@@ -32,9 +33,11 @@ class Statement:
     # The lines with checks that no branch is a close call, and a condition that must hold before they run.
     checked: str = ""
     guard: str = ""
+    # Whether they change arrays of earlier statements in place.
+    changes: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Program:
     """A function of some pytrees of arrays.
 
@@ -42,6 +45,7 @@ class Program:
     points:     for each point, the values by name; the program is smooth around all points.
     shared:     the positions of the parameters that are the same at all points.
     constants:  the values that the function closes over.
+    watched:    whether it returns a list of all arrays as they are after every statement, not `results`.
 
     Examples
     --------
@@ -58,6 +62,13 @@ class Program:
     statements: tuple[Statement, ...] = ()
     results: Any = ()
     lacking: frozenset[str] = field(default=frozenset())
+    watched: bool = False
+
+    def __repr__(self) -> str:
+        values = self.points[0].items()
+        lines = [f"# {name}: {np.asarray(value).dtype}{np.shape(value)}" for name, value in values]
+        lines += [line for line in self.source.splitlines() if not line.startswith("    seen")]
+        return "\n".join(["", *lines, ""])
 
     @property
     def lacks(self) -> frozenset[str]:
@@ -87,13 +98,28 @@ class Program:
                 for name, path in zip(leaves(parameter), paths(parameter, f"x{k}"), strict=True)
                 if name != path
             ]
+        if self.watched:
+            lines.append("    seen = []")
+        made: dict[str, None] = {}
         for statement in self.statements:
             lines += [f"    {line}" for line in statement.text.splitlines()]
-        return "\n".join([*lines, f"    return {_written_names(self.results)}", ""])
+            if self.watched:
+                made |= dict.fromkeys(statement.defines)
+                lines.append(f"    seen += [{', '.join(f'{name}.copy()' for name in made)}]")
+        results = "seen" if self.watched else _written_names(self.results)
+        return "\n".join([*lines, f"    return {results}", ""])
 
     @cached_property
     def code(self) -> CodeType:
         return compile(self.source, "<random program>", "exec")
+
+    @cached_property
+    def run(self) -> Callable[..., Any]:
+        """The function on NumPy; for programs that use only NumPy."""
+        scope: dict[str, Any] = {"np": np, "NARROW": np.float32, **self.constants}
+        exec(self.code, scope)
+        function: Callable[..., Any] = scope["f0"]
+        return function
 
     def arguments(self, point: int) -> tuple[Any, ...]:
         """The arguments at a point."""

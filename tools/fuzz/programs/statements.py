@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,8 @@ def _axes(w: Writer, name: str) -> dict[str, Any]:
     shape = w.shape(name)
     axis = w.chooser.below(len(shape)) if shape else 0
     length = shape[axis] if shape else 1
-    order = list(range(len(shape)))
-    if len(order) > 1:
-        place = w.chooser.below(len(order))
-        order = order[place:] + order[:place]
+    axes = list(range(len(shape)))
+    order = [axes.pop(w.chooser.below(len(axes))) for _ in shape]
     signed = axis - len(shape) if w.chooser.chance(30) and shape else axis
     return {
         "a": name,
@@ -46,6 +45,8 @@ def _axes(w: Writer, name: str) -> dict[str, Any]:
         "n": length,
         "i": w.chooser.below(max(1, min(shape, default=1))),
         "p": tuple(order),
+        "s": tuple(order[: w.chooser.below(len(order) + 1)]) or None,
+        "l": ":, " * axis,
     }
 
 
@@ -57,6 +58,9 @@ def binary(w: Writer) -> None:
     first = w.pick()
     shape = w.shape(first)
     second = w.pick(lambda own: broadcasts(own, shape) or broadcasts(shape, own))
+    # The result would be rejected, but only after it is computed.
+    if math.prod(np.broadcast_shapes(shape, w.shape(second))) > w.limits.size:
+        raise RejectedError
     if w.chooser.chance(30):
         first, second = second, first
     _form(w, tables.BINARY, "broadcasting", a=first, b=second)
@@ -64,6 +68,10 @@ def binary(w: Writer) -> None:
 
 def reduction(w: Writer) -> None:
     _form(w, tables.REDUCTIONS, "reduction", **_axes(w, w.pick(lambda shape: len(shape) > 0)))
+
+
+def along_axis(w: Writer) -> None:
+    _form(w, tables.ALONG_AXES, "along an axis", **_axes(w, w.pick(lambda shape: len(shape) > 0)))
 
 
 def shaping(w: Writer) -> None:
@@ -90,6 +98,9 @@ def product(w: Writer) -> None:
     first = w.pick(lambda shape: len(shape) > 0)
     last = w.shape(first)[-1]
     second = w.pick(lambda own: len(own) > 0 and last in own)
+    # A sum over one axis of each: the result would be rejected, but only after it is computed.
+    if math.prod(w.shape(first) + w.shape(second)) > w.limits.size * last**2:
+        raise RejectedError
     _form(w, tables.PRODUCTS, "linear algebra", a=first, b=second)
 
 
@@ -322,7 +333,8 @@ def custom(w: Writer) -> None:
 KINDS = [
     (26, unary),
     (24, binary),
-    (14, reduction),
+    (7, reduction),
+    (7, along_axis),
     (12, indexing),
     (12, shaping),
     (10, product),

@@ -1,7 +1,8 @@
 """The vocabulary of random programs: forms of expressions, each with a condition for it to be smooth.
 
 A form is (text, guard, lacks). `{a}`, `{b}` and so on stand for arrays. A guard is an expression that must
-be true at every point; it keeps the arguments away from kinks and poles by a margin.
+be true at every point; it keeps the arguments away from kinks and poles by a margin. LARGEST is the size of
+the largest array that is allowed.
 """
 
 from __future__ import annotations
@@ -81,6 +82,10 @@ UNARY = _forms(
     ("np.cbrt({a})", "np.all(np.abs({a}) > 0.2)", *REAL, TORCH),
     ("np.sign({a}) * {a}", "away({a})", *REAL),
     ("np.floor({a}) * {a}", "away({a} - np.rint({a}))", *REAL),
+    ("np.floor({a})", "away({a} - np.rint({a}))", *REAL),
+    ("np.sign({a})", "away({a})", *REAL),
+    ("np.sqrt(np.abs({a}))", "away({a})", *REAL),
+    ("np.exp(-np.abs({a}))", "away({a})", *REAL),
     ("np.logaddexp({a}, 0.2)", "", *REAL),
     ("np.maximum({a}, 0.1)", "away({a} - 0.1)"),
     ("np.minimum(0.4, {a})", "away({a} - 0.4)"),
@@ -110,13 +115,16 @@ BINARY = _forms(
     ("np.fmax({a}, {b})", "away({a} - {b})"),
     ("np.where({a} > {b}, {a} * {b}, np.sin({a}))", "away({a} - {b})"),
     ("np.where({a} < {b}, 0.3, {b})", "away({a} - {b})"),
+    ("({a} > {b}) * 1.5", "away({a} - {b})"),
+    ("{a} / (2.0 + np.abs({b}))", "away({b})", *REAL),
     ("np.arctan2({a}, {b})", "np.all({a} ** 2 + {b} ** 2 > 0.05) and away({a})", *REAL),
     ("np.hypot({a}, {b})", "np.all({a} ** 2 + {b} ** 2 > 0.05)", *REAL),
     ("np.logaddexp({a}, {b})", "", *REAL),
     ("np.copysign({a}, {b})", "away({a}) and away({b})", *REAL),
     ("np.float_power(1.2 + np.sin({a}), {b})", "np.all(np.sin({a}) > -0.8)", JAX),
 )
-# Of one array; {x} is an axis of it, {k} whether the axis is kept, {n} the size along the axis.
+# Of one array; {x} is an axis of it, {k} whether the axis is kept, {n} the size along the axis, {s} some axes
+# or None.
 REDUCTIONS = _forms(
     "np.sum({a}, axis={x}, keepdims={k})",
     "np.mean({a}, axis={x}, keepdims={k})",
@@ -127,12 +135,21 @@ REDUCTIONS = _forms(
     ("np.min({a}, axis={x}, keepdims={k})", "apart({a}, {x})"),
     ("np.max({a})", "apart({a})"),
     "np.prod({a}, axis={x}, keepdims={k})",
+    ("np.sum({a}, axis={s}, keepdims={k})", "", TORCH),
+    ("np.mean({a}, axis={s}, keepdims={k})", "", TORCH),
+    ("np.max({a}, axis={s}, keepdims={k})", "apart({a})", TORCH),
+    ("np.min({a}, axis={s}, keepdims={k})", "apart({a})", TORCH),
+    ("np.prod(np.sin({a}) + 1.0, axis={s}, keepdims={k})", "", TORCH),
+)
+# Also of one array, along an axis {x}: statistics, sorts, running sums, Fourier transforms.
+ALONG_AXES = _forms(
     ("np.var({a}, axis={x}, keepdims={k})", "", *REAL),
     ("np.std({a}, axis={x}, keepdims={k})", "np.all(np.var({a}, axis={x}) > 0.01)", *REAL),
     ("np.linalg.norm({a}, axis={x})", "np.all(np.sum({a} ** 2, axis={x}) > 0.05)", *REAL, TORCH),
     ("np.log(np.sum(np.exp({a}), axis={x}))", "np.all({a} < 2.5)"),
-    "np.cumsum({a}, axis={x})",
-    "np.cumprod({a}, axis={x})",
+    # In half precision, NumPy rounds the sums after every step.
+    ("np.cumsum({a}, axis={x})", "{a}.dtype != np.float16"),
+    ("np.cumprod({a}, axis={x})", "{a}.dtype != np.float16"),
     ("np.sort({a}, axis={x})", "apart({a}, {x})", TORCH),
     ("np.median({a}, axis={x})", "apart({a}, {x})", *REAL, TORCH),
     ("np.ptp({a}, axis={x})", "apart({a}, {x})", TORCH),
@@ -149,7 +166,7 @@ REDUCTIONS = _forms(
     ("np.fft.irfft(np.fft.rfft({a}, axis={x}) * (0.5 + 0.2j), n={n}, axis={x})", "", *REAL, TORCH),
     ("np.real(np.fft.ifft({a} * (1.0 + 0.5j), axis={x}))", "", *REAL, TORCH),
 )
-# Of one array; {i} is an index along axis {x} and {j} a slice of it, {p} a permutation of all axes.
+# Of one array; {i} is an index along axis {x}, {l} the colons before it, {p} a permutation of all axes.
 SHAPING = _forms(
     "{a}.reshape(-1)",
     "{a}.T",
@@ -178,6 +195,9 @@ SHAPING = _forms(
     ("np.vstack([{a}, {a}])", "", TORCH),
     ("np.broadcast_to({a}, (2,) + {a}.shape)", ""),
     ("np.reshape({a}, {a}.shape[::-1])", "", TORCH),
+    ("{a}.reshape(2, -1)", "{a}.size % 2 == 0"),
+    ("{a}.reshape(-1, 3)", "{a}.size % 3 == 0"),
+    ("np.pad({a}, [({i}, 1)] + [(0, 2)] * ({a}.ndim - 1))", "", TORCH),
 )
 INDEXING = _forms(
     "{a}[{i}]",
@@ -188,6 +208,14 @@ INDEXING = _forms(
     "{a}[..., {i}]",
     "{a}[..., :1]",
     "{a}[..., None]",
+    "{a}[{l}{i}]",
+    "{a}[{l}-1]",
+    "{a}[{l}1:]",
+    ("{a}[{l}None]", ""),
+    ("{a}[{l}::-1]", "", TORCH),
+    ("{a}[{l}::2]", ""),
+    ("{a}[{l}::-2]", "", TORCH),
+    ("{a}[{l}3:0:-1]", "", TORCH),
     ("{a}[[{i}, 0, {i}]]", ""),
     ("{a}[..., [0, {i}]]", ""),
     ("{a}[{a} > 0.1]", "away({a} - 0.1)", STAGING, JAX),
@@ -235,8 +263,9 @@ PRODUCTS = _forms(
     "{a} @ {b}",
     "np.dot({a}, {b})",
     "np.matmul({a}, {b})",
+    ("{a}.T @ {a}", "{a}.ndim == 2"),
     ("np.inner({a}, {b})", "", TORCH),
-    "np.outer({a}, {b})",
+    ("np.outer({a}, {b})", "{a}.size * {b}.size <= LARGEST"),
     ("np.tensordot({a}, {b}, axes=1)", "", TORCH),
     ("np.vdot({a}, {b})", "", *REAL, TORCH),
     ("np.einsum('i...,i...->...', {a}, {b})", "", TORCH),

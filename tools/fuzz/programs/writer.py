@@ -1,7 +1,7 @@
 """The writer of random programs. Each statement is run immediately, at all points, on plain arrays.
 
-So the writer knows all shapes and dtypes, and accepts a statement only if it is smooth at every point and
-its values are of ordinary size.
+So the writer knows all shapes and dtypes, and accepts a statement only if it stays within the `Limits`: it is
+smooth at every point, unless kinks do not matter, and its values are of ordinary size.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,32 @@ from tools.fuzz.programs.choosing import Chooser, Simplest
 from tools.fuzz.programs.program import Program, Statement
 from tools.fuzz.programs.tables import MARGIN, apart, away
 
-POINTS = 4
-_LARGEST_SIZE = 36
-_LARGEST_VALUE = 20.0
 _NAME = re.compile(r"[a-z]\w*")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a program stays within.
+
+    points: the number of points at which it is run.
+    smooth: whether it keeps away from kinks; finite differences need that, other oracles do not.
+    size:   the size of the largest array.
+    least:  the size of the smallest array.
+    value:  a bound on the absolute values of all numbers.
+    kinds:  the kinds of dtypes that statements read: floating point numbers, or also integers and booleans.
+    needs:  evaluations that it must support.
+    """
+
+    points: int = 4
+    smooth: bool = True
+    size: int = 36
+    least: int = 0
+    value: float = 20.0
+    kinds: str = "f"
+    needs: frozenset[str] = frozenset()
+
+
+SMALL = Limits()
 
 
 class RejectedError(Exception):
@@ -35,20 +58,29 @@ def positive(x: Any) -> bool:
     return bool(x > 0)
 
 
+_GUARDS: dict[str, Any] = {"away": away, "apart": apart, "positive": positive}
+_NO_GUARDS: dict[str, Any] = {
+    "away": lambda x: True,
+    "apart": lambda x, axis=None: True,
+    "positive": lambda x: x > 0,
+}
+
+
 class Writer:
     """A program being written. `scopes` has the values of all names, at each point."""
 
-    def __init__(self, chooser: Chooser, narrow: bool) -> None:
+    def __init__(self, chooser: Chooser, narrow: bool, limits: Limits = SMALL) -> None:
         self.chooser = chooser
         self.narrow = narrow
+        self.limits = limits
         self.control = Numeric()
         self.values = np.random.default_rng(chooser.below(2**32))
         self.statements: list[Statement] = []
         self.constants: dict[str, Any] = {}
-        self.points: list[dict[str, Any]] = [{} for _ in range(POINTS)]
-        helpers = {"np": np, "ft": self.control, "NARROW": np.float32}
-        helpers |= {"away": away, "apart": apart, "positive": positive}
-        self.scopes: list[dict[str, Any]] = [dict(helpers) for _ in range(POINTS)]
+        self.points: list[dict[str, Any]] = [{} for _ in range(limits.points)]
+        helpers = {"np": np, "ft": self.control, "NARROW": np.float32, "LARGEST": limits.size}
+        helpers |= _GUARDS if limits.smooth else _NO_GUARDS
+        self.scopes: list[dict[str, Any]] = [dict(helpers) for _ in self.points]
         self.helpers = frozenset(helpers)
         self.names: list[str] = []
         self.used: set[str] = set()
@@ -76,19 +108,20 @@ class Writer:
     def shape(self, name: str) -> tuple[int, ...]:
         return np.shape(self.value(name))
 
-    def floats(
+    def operands(
         self, condition: Callable[[tuple[int, ...]], bool] = lambda shape: True
     ) -> list[str]:
-        """The names of floating point arrays whose shape satisfies a condition, newest first."""
+        """The names of arrays that statements may read, of a shape with this property, newest first."""
+        kinds = self.limits.kinds
         return [
             name
             for name in reversed(self.names)
-            if np.asarray(self.value(name)).dtype.kind == "f" and condition(self.shape(name))
+            if np.asarray(self.value(name)).dtype.kind in kinds and condition(self.shape(name))
         ]
 
     def pick(self, condition: Callable[[tuple[int, ...]], bool] = lambda shape: True) -> str:
         """One of these names; newer ones, and those that no statement has read yet, are more likely."""
-        options = self.floats(condition)
+        options = self.operands(condition)
         if not options:
             raise RejectedError
         fresh = [name for name in options if name not in self.used]
@@ -107,11 +140,9 @@ class Writer:
 
     def add_leaf(self, name: str, shape: tuple[int, ...], kind: str, shared: bool) -> None:
         """Add an argument, with different values at every point or the same."""
-        values = [self._drawn(shape, kind) for _ in range(1 if shared else POINTS)]
-        for k in range(POINTS):
-            value = values[0 if shared else k]
-            self.points[k][name] = value
-            self.scopes[k][name] = value
+        values = [self._drawn(shape, kind) for _ in range(1 if shared else len(self.points))]
+        for k, (point, scope) in enumerate(zip(self.points, self.scopes, strict=True)):
+            point[name] = scope[name] = values[0 if shared else k]
         self.names.append(name)
         if shared:
             self.fixed.add(name)
@@ -128,6 +159,9 @@ class Writer:
     def _drawn(self, shape: tuple[int, ...], kind: str) -> Any:
         if kind == "int":
             return self.values.integers(0, 2, shape) if shape else int(self.values.integers(0, 2))
+        if kind in ("int64", "int32", "bool"):
+            low, high = (0, 1) if kind == "bool" else (-2, 2)
+            return np.asarray(self.values.integers(low, high + 1, shape)).astype(kind)
         size = math.prod(shape)
         # A grid with some jitter: distinct numbers, none close to 0.
         cells = self.values.permutation(max(size, 12))[:size] + self.values.uniform(0.2, 0.8, size)
@@ -138,6 +172,24 @@ class Writer:
 
     def add(self, statement: Statement) -> None:
         """Run a statement at all points, and keep it; or raise `RejectedError`."""
+        if statement.lacks & self.limits.needs:
+            raise RejectedError
+        try:
+            self._run(statement)
+        except RejectedError:
+            if statement.changes:
+                self._run_again()
+            raise
+        self.statements.append(statement)
+
+    def _run_again(self) -> None:
+        """Compute all values anew, because a rejected statement may have changed some of them in place."""
+        for scope, point in zip(self.scopes, self.points, strict=True):
+            scope |= point | self.constants
+        for statement in self.statements:
+            self._run(statement)
+
+    def _run(self, statement: Statement) -> None:
         code = compile(statement.checked or statement.text, "<statement>", "exec")
         guard = compile(statement.guard, "<guard>", "eval") if statement.guard else None
         made: list[list[Any]] = []
@@ -156,14 +208,14 @@ class Writer:
                     raise RejectedError from error
                 made.append([own[name] for name in statement.defines])
         for column in zip(*made, strict=True):
-            check_values(column)
+            self._check(column)
         for scope, values in zip(self.scopes, made, strict=True):
             scope.update(zip(statement.defines, values, strict=True))
-        self.names += [name for name in statement.defines if _is_array(self.value(name))]
+        new = [name for name in statement.defines if name not in self.names]
+        self.names += [name for name in new if _is_array(self.value(name))]
         self.used |= statement.reads
         if statement.reads <= self.fixed:
             self.fixed.update(statement.defines)
-        self.statements.append(statement)
 
     def statement(
         self,
@@ -174,6 +226,7 @@ class Writer:
         lacks: Iterable[str] = (),
         guard: str = "",
         checked: str = "",
+        changes: bool = False,
     ) -> None:
         """Add a statement; the names that it reads are found in its text."""
         names = frozenset(_NAME.findall(text)) & self.scopes[0].keys()
@@ -186,11 +239,32 @@ class Writer:
                 (kind,),
                 checked,
                 guard,
+                changes,
             )
         )
 
+    def _check(self, values: Iterable[Any]) -> None:
+        """Check that the values of a name at all points have the same form, and are of ordinary size."""
+        forms = set()
+        for value in values:
+            if not _is_array(value):  # a function
+                continue
+            forms.add((value.shape, value.dtype, type(value)))
+            if not self.limits.least <= value.size <= self.limits.size or value.ndim > 4:
+                raise RejectedError
+            if value.dtype.kind not in "fib":
+                raise RejectedError
+            if not np.all(np.abs(value) < self.limits.value):  # or nan
+                raise RejectedError
+        if len(forms) > 1:
+            raise RejectedError
+
     def finished(
-        self, parameters: tuple[Any, ...], shared: frozenset[int], results: Any
+        self,
+        parameters: tuple[Any, ...],
+        shared: frozenset[int],
+        results: Any,
+        watched: bool = False,
     ) -> Program:
         return Program(
             parameters=parameters,
@@ -199,28 +273,12 @@ class Writer:
             constants=self.constants,
             statements=tuple(self.statements),
             results=results,
+            watched=watched,
         )
 
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, (np.ndarray, np.generic))
-
-
-def check_values(values: Iterable[Any]) -> None:
-    """Whether the values of a name at all points have the same form, and are of ordinary size."""
-    kinds = set()
-    for value in values:
-        if not _is_array(value):  # a function
-            continue
-        kinds.add((value.shape, value.dtype, type(value)))
-        if value.size > _LARGEST_SIZE or value.ndim > 4:
-            raise RejectedError
-        if value.dtype.kind in "fc" and not np.all(np.abs(value) < _LARGEST_VALUE):  # or nan
-            raise RejectedError
-        if value.dtype.kind not in "fib":
-            raise RejectedError
-    if len(kinds) > 1:
-        raise RejectedError
 
 
 def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
