@@ -135,8 +135,8 @@ class Interpreter(Block):
             at_work.pop(self.level, None)
             if self.pointing is not None:
                 unpoint(self.pointing)
-            if error is not None and len(stack) == 1 and "TracedArray" in str(error):
-                _learn_from(traceback)
+            if error is not None and len(stack) == 1 and isinstance(error, Exception):
+                _learn_from(error, traceback)
             plan, problem = self.plan, None
             if plan is not None:
                 problem = uninstall(plan, self.level)
@@ -205,10 +205,10 @@ class Interpreter(Block):
         raise escape_error(self.transform, self.function)
 
 
-def _learn_from(traceback: Any) -> None:
+def _learn_from(error: Exception, traceback: Any) -> None:
     from functrans.core.learning import learn_from  # which needs what is here
 
-    learn_from(traceback)
+    learn_from(error, traceback)
 
 
 def escape_error(transform: str, function: Callable[..., Any] | None) -> errors.EscapedTracerError:

@@ -153,9 +153,12 @@ class Target:
 class HookPlan:
     """The hooks that a transformed function needs, and the arrays that its code has made in this run."""
 
-    __slots__ = ("made", "opens_arguments", "size", "stand_ins", "targets")
+    __slots__ = ("deciding", "made", "opens_arguments", "size", "stand_ins", "targets")
 
     def __init__(self) -> None:
+        self.deciding: set[int] = (
+            set()
+        )  # code of packages that has decided by a traced value, by id
         self.targets: dict[tuple[int, str], Target] = {}
         self.size = 0  # increases with everything that is added
         self.opens_arguments = False  # whether plain arguments accept traced values
