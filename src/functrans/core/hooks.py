@@ -153,9 +153,18 @@ class Target:
 class HookPlan:
     """The hooks that a transformed function needs, and the arrays that its code has made in this run."""
 
-    __slots__ = ("deciding", "made", "opens_arguments", "size", "stand_ins", "targets")
+    __slots__ = (
+        "deciding",
+        "made",
+        "opens_arguments",
+        "size",
+        "stand_ins",
+        "starting",
+        "targets",
+    )
 
     def __init__(self) -> None:
+        self.starting: Any = None  # states of generators, if the function is about to run again
         self.deciding: set[int] = (
             set()
         )  # code of packages that has decided by a traced value, by id
@@ -237,6 +246,7 @@ _OURS = HookPlan()  # marks a function of the library, which calls the one that 
 
 
 class _State:
+    has_new_plan = False  # whether a function was read that has not been run since
     enabled = os.environ.get("FUNCTRANS_HOOKS", "1") != "0"
 
 
@@ -258,6 +268,12 @@ def plan_of(function: Any) -> HookPlan | None:
     return found[1] if found[1] is not _OURS else _inner_plan(function)
 
 
+def is_first_run() -> bool:
+    """Whether the function that is about to run was read just now, so that its plan may have to grow."""
+    is_first, _State.has_new_plan = _State.has_new_plan, False
+    return is_first
+
+
 def _inner_plan(function: Any) -> HookPlan | None:
     """The plan of the function that a function of the library calls."""
     inner = traced_function(function)
@@ -272,6 +288,7 @@ def _new_plan(function: Any, code: CodeType) -> HookPlan | None:
         return _inner_plan(function)
     plan = HookPlan()
     read(function, plan)
+    _State.has_new_plan = True
     _remember(code, function.__globals__, plan if plan else None)
     return plan if plan else None
 
