@@ -154,3 +154,18 @@ def test_functions_of_statistics_that_scipy_calls_inside():
     statistic = lambda x: scipy.stats.jarque_bera(x).statistic
     difference = (statistic(x + 1e-6 * x**2) - statistic(x - 1e-6 * x**2)) / 2e-6
     assert ft.jvp(statistic, (x,), (x**2,))[1] == pytest.approx(difference, rel=1e-6)
+
+
+def test_expectations_of_distributions():
+    """The ends of the support are at infinity, whatever the scale is."""
+    square = lambda loc, scale: scipy.stats.norm.expect(lambda q: q**2, loc=loc, scale=scale)
+    np.testing.assert_allclose(ft.grad(square, (0, 1))(0.7, 1.1), (1.4, 2.2), rtol=1e-6)
+    shape = lambda a: scipy.stats.gamma.expect(args=(a,), scale=2.0)
+    assert ft.grad(shape)(1.5) == pytest.approx(2.0, rel=1e-5)
+    power = lambda c: scipy.stats.norm.expect(lambda q: c * q**2, loc=1.0)
+    assert ft.grad(power)(3.0) == pytest.approx(2.0, rel=1e-6)
+    other = lambda c: scipy.stats.gompertz.expect(lambda q: c * q, args=(0.9,))
+    assert ft.grad(other)(3.0) == pytest.approx(scipy.stats.gompertz.mean(0.9), rel=1e-6)
+    above = lambda b: scipy.stats.expon.expect(lb=b, conditional=True)  # b + 1
+    assert ft.value_and_grad(above)(0.5) == pytest.approx((1.5, 1.0), rel=1e-6)
+    assert ft.jvp(above, (0.5,), (1.0,))[1] == pytest.approx(1.0, rel=1e-6)

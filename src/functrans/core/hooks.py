@@ -293,13 +293,18 @@ def _new_plan(function: Any, code: CodeType) -> HookPlan | None:
     return plan if plan else None
 
 
+def forgetting(store: Any, key: int) -> Callable[[Any], Any]:
+    """A function that removes a key. At the end of the process, it may outlive the names of its module."""
+    return lambda _: store.pop(key, None)
+
+
 def _remember(code: CodeType, namespace: dict[str, Any], plan: HookPlan | None) -> None:
     key = id(code)
     if is_module(namespace):
-        _plans[key] = (ref(code, lambda _: _plans.pop(key, None)), plan)
+        _plans[key] = (ref(code, forgetting(_plans, key)), plan)
         return
     _passing.pop(key, None)  # it becomes the newest
-    _passing[key] = (ref(code, lambda _: _passing.pop(key, None)), plan)
+    _passing[key] = (ref(code, forgetting(_passing, key)), plan)
     if len(_passing) > _MOST_PASSING:
         _passing.popitem(last=False)
 

@@ -324,7 +324,7 @@ def _open(code: CodeType, instruction: int, plan: HookPlan) -> bool:
     reference, offsets = _open_sites.get(key, (None, None))
     if reference is None or reference() is not code:
         offsets = set()
-        _open_sites[key] = (ref(code, lambda _: _open_sites.pop(key, None)), offsets)
+        _open_sites[key] = (ref(code, hooks.forgetting(_open_sites, key)), offsets)
     assert offsets is not None
     names = {target.name for target in plan.targets.values()}
     called = called_name(code, instruction)
