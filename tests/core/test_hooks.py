@@ -5,6 +5,7 @@ import cmath
 import functools
 import linecache
 import math
+import random
 import sys
 import threading
 from math import cos, exp
@@ -528,3 +529,33 @@ def test_plans_do_not_keep_functions_alive():
     references = [made() for _ in range(3 * hooks._MOST_PASSING)]
     gc.collect()
     assert sum(each() is not None for each in references) <= hooks._MOST_PASSING
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState, random.Random])
+def test_a_run_that_is_repeated_draws_the_same_numbers(make):
+    """The first run of a function may show that it needs more hooks; its draws must not count."""
+
+    def drawn(generator):
+        def noisy(x):
+            noise = generator.gauss(0, 1) if make is random.Random else generator.normal()
+            size = {"float": float}["float"](x)  # seen only when it runs
+            return size * noise + statistics_of(np.sum, [x, x])
+
+        return noisy
+
+    def statistics_of(function, values):
+        return function(values)
+
+    plain, traced = drawn(make(0)), drawn(make(0))
+    values = [(plain(1.0), plain(1.0)), tuple(ft.jvp(traced, (1.0,), (1.0,))[0] for _ in range(2))]
+    np.testing.assert_allclose(*values)
+
+
+def test_a_run_that_is_repeated_draws_the_same_numbers_from_the_global_generator():
+    noisy = lambda x: np.sum(
+        [x, np.random.normal()]
+    )  # the first run shows that np.sum needs a hook
+    np.random.seed(3)
+    expected = noisy(1.0)
+    np.random.seed(3)
+    assert ft.value_and_grad(noisy)(1.0) == (expected, 1.0)

@@ -177,3 +177,23 @@ def test_lanes_with_indices_of_their_own(seed):
             same(out, shared, (x.shape, index, "places in lanes"))
             graph = ft.make_graph(function)(x, places[0])
             same(graph(x, places[1]), shared[1], (x.shape, index, "graph"))
+
+
+@pytest.mark.parametrize("places", [(), (1,)])
+def test_of_values_assigned_to_one_element_the_last_remains_in_every_lane(places):
+    """NumPy walks backwards through arrays that all lie backwards in memory, as those of all lanes do."""
+    labels = np.array([[0, 1, 0, 1, 2, 2], [2, 1, 0, 1, 0, 2]])
+    values = np.random.default_rng(0).normal(size=(2, 6))
+
+    def filled(labels, values):
+        out = np.zeros((2, 4) if places else 4)
+        out[(*places, labels[::-1])] = values[::-1]
+        return out
+
+    expected = np.array([filled(*each) for each in zip(labels, values, strict=True)])
+    np.testing.assert_array_equal(ft.vmap(filled)(labels, values), expected)
+    np.testing.assert_array_equal(ft.jit(ft.vmap(filled))(labels, values), expected)
+
+    loss = lambda labels, values: np.sum(filled(labels, values) * np.arange(4.0))
+    gradients = [ft.grad(loss, 1)(*each) for each in zip(labels, values, strict=True)]
+    np.testing.assert_array_equal(ft.vmap(ft.grad(loss, 1))(labels, values), gradients)

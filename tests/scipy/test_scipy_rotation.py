@@ -111,8 +111,19 @@ def test_davenport():
         check_derivatives(ours, (angles,))
     single = traced(lambda a: Rotation.from_davenport(axes[0], "e", a).as_quat(), np.float64(0.3))
     np.testing.assert_allclose(single, Reference.from_davenport(axes[0], "e", 0.3).as_quat())
-    with pytest.raises(ft.errors.MissingRuleError, match="as_davenport"):
-        ft.grad(lambda v: np.sum(Rotation.from_rotvec(v).as_davenport(axes, "e")))(VECTORS[0])
+
+
+@pytest.mark.parametrize(
+    "third", [(0.0, 0.6, 0.8), (0.0, -0.6, 0.8), (0.0, 0.6, -0.8), (0.0, -0.6, -0.8)]
+)
+@pytest.mark.parametrize("order", ["extrinsic", "intrinsic"])
+def test_angles_around_given_axes(third, order):
+    axes = np.array([[0.0, 0.0, 2.0], [1.0, 0.0, 0.0], third])
+    vectors = RNG.normal(size=(4, 3))
+    ours = lambda v: Rotation.from_rotvec(v).as_davenport(axes, order)
+    expected = Reference.from_rotvec(vectors).as_davenport(axes, order)
+    np.testing.assert_allclose(traced(ours, vectors), expected, rtol=1e-9, atol=1e-12)
+    check_derivatives(ours, (vectors,))
 
 
 def test_derivatives_exist_at_no_rotation():

@@ -33,6 +33,10 @@ def double(x):
     return 2 * x
 
 
+def _falling(x):
+    return -x
+
+
 def _box(args):  # with nan as a limit, SciPy takes hours
     return integrate.tplquad(lambda z, y, x, *_: x * y, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, args)
 
@@ -292,6 +296,14 @@ CALLS = {
     "scipy.optimize.direct": (optimize.direct, (loss, [(-1.0, 2.0)])),
     "scipy.optimize.dual_annealing": (optimize.dual_annealing, (loss, [(-1.0, 2.0)], (), 5)),
     "scipy.optimize.fixed_point": (optimize.fixed_point, (np.cos, 1.0)),
+    "scipy.optimize.brute": (optimize.brute, (loss, [(-1.0, 1.0), (-1.0, 1.0)])),
+    "scipy.optimize.anderson": (optimize.anderson, (double, X)),
+    "scipy.optimize.broyden1": (optimize.broyden1, (double, X)),
+    "scipy.optimize.broyden2": (optimize.broyden2, (double, X)),
+    "scipy.optimize.diagbroyden": (optimize.diagbroyden, (double, X)),
+    "scipy.optimize.excitingmixing": (optimize.excitingmixing, (_falling, X)),
+    "scipy.optimize.linearmixing": (optimize.linearmixing, (_falling, X)),
+    "scipy.optimize.newton_krylov": (optimize.newton_krylov, (double, X)),
     "scipy.optimize.fmin": (optimize.fmin, (loss, X)),
     "scipy.optimize.fmin_bfgs": (optimize.fmin_bfgs, (loss, X)),
     "scipy.optimize.fmin_cg": (optimize.fmin_cg, (loss, X)),

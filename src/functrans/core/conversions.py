@@ -68,7 +68,7 @@ def refuse_assignment(tracer: Any) -> None:
         return
     if operation_at(frame) in _STORES or called_at(frame)[0] in _STORING:
         learn_assignment()
-        raise _noted(
+        raise noted(
             errors.AssignmentError(
                 f"a traced value cannot be assigned into a plain array, at {errors.user_location()}. "
                 "The plain array cannot hold the derivative. Create the array inside the function with "
@@ -107,6 +107,19 @@ def learn() -> bool:
     from functrans.core import learning
 
     return learning.learn()
+
+
+def is_asked_by_package() -> bool:
+    """Whether code of SciPy asks for a value. It may catch the error, and give another result instead."""
+    frame = errors.calling_frame()
+    return frame is not None and (frame.f_globals.get("__name__") or "").startswith("scipy.")
+
+
+def learn_decision() -> None:
+    """Let the next run have the hook of a search of SciPy's that decides by a traced value."""
+    from functrans.core import learning
+
+    learning.learn_decision()
 
 
 def learn_assignment(array: Any = None) -> None:
@@ -151,10 +164,10 @@ def conversion_error(tracer: Any) -> errors.FunctransError:
     if function is None and isinstance(given, BuiltinFunctionType):
         name, function = given.__name__, given  # grad(math.sin)(x)
     happened, remedy = _explanation(name, function, frame)
-    return _noted(errors.ArrayConversionError(f"{happened}, at {where}. {remedy}"))
+    return noted(errors.ArrayConversionError(f"{happened}, at {where}. {remedy}"))
 
 
-def _noted(error: errors.FunctransError) -> errors.FunctransError:
+def noted(error: errors.FunctransError) -> errors.FunctransError:
     """Remember an error until the end of the transform, in case the function catches it."""
     running = running_interpreters()
     if running and running[0].declined is None and are_enabled():

@@ -16,7 +16,7 @@ from weakref import ref
 from functrans.core import errors
 from functrans.core.explaining import explain
 from functrans.core.floating_point import point, unpoint
-from functrans.core.hooks import Again, HookPlan, install, plan_of, uninstall
+from functrans.core.hooks import Again, HookPlan, install, is_first_run, plan_of, uninstall
 from functrans.core.loading import load_surface
 
 
@@ -85,6 +85,7 @@ class Interpreter(Block):
         "plan_size",
         "pointing",
         "reruns",
+        "starting",
     )
 
     transform: Any = "a transform"
@@ -100,6 +101,7 @@ class Interpreter(Block):
         self.pointing: Any = None
         self.plan: HookPlan | None = None  # of the outermost one: see functrans.core.hooks
         self.plan_size = 0  # at the start of this run
+        self.starting: Any = None  # the states of generators, if this run may be repeated
         # The first error about a plain value that was asked for.
         self.declined: Exception | None = None
         self.reruns = False  # whether the transform handles `Again`
@@ -117,7 +119,11 @@ class Interpreter(Block):
         if len(stack) == 1:  # while it runs, NumPy's warnings point at the user's line
             self.pointing = point()
             plan = plan_of(self.function)
+            if is_first_run():  # which may have to be repeated
+                self.starting = _starting_states(self.function)
             if plan is not None:
+                if plan.starting is not None:
+                    self.starting, plan.starting = plan.starting, None
                 self.plan, self.plan_size = plan, plan.size
                 install(plan, self.level, self.function)
         if _running.watchers and (tool := watcher()) is not None:
@@ -135,8 +141,8 @@ class Interpreter(Block):
             at_work.pop(self.level, None)
             if self.pointing is not None:
                 unpoint(self.pointing)
-            if error is not None and len(stack) == 1 and "TracedArray" in str(error):
-                _learn_from(traceback)
+            if error is not None and len(stack) == 1 and isinstance(error, Exception):
+                _learn_from(error, traceback)
             plan, problem = self.plan, None
             if plan is not None:
                 problem = uninstall(plan, self.level)
@@ -161,6 +167,9 @@ class Interpreter(Block):
         # The next run must find the larger plan, or it would end like this one.
         grown = plan is not None and plan.size > self.plan_size
         if grown and self.reruns and plan_of(self.function) is plan:
+            if plan is not None and self.starting is not None:
+                self.starting.restore()
+                plan.starting = self.starting
             raise Again
         if problem is not None and kind is None:
             raise problem
@@ -205,10 +214,16 @@ class Interpreter(Block):
         raise escape_error(self.transform, self.function)
 
 
-def _learn_from(traceback: Any) -> None:
+def _starting_states(function: Any) -> Any:
+    from functrans.core.draws import StartingStates  # which needs what is here
+
+    return StartingStates(function)
+
+
+def _learn_from(error: Exception, traceback: Any) -> None:
     from functrans.core.learning import learn_from  # which needs what is here
 
-    learn_from(traceback)
+    learn_from(error, traceback)
 
 
 def escape_error(transform: str, function: Callable[..., Any] | None) -> errors.EscapedTracerError:

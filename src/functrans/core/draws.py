@@ -51,6 +51,32 @@ class ObservedGenerator:
         )
 
 
+class StartingStates:
+    """The states of all generators that a function can reach, for a run that may have to be repeated."""
+
+    def __init__(self, function: Any) -> None:
+        found = [*_global_generators(), *Reachable((function,)).generators]
+        self.states = [(generator, _full_state(generator)) for generator in found]
+
+    def restore(self) -> None:
+        """Let the next run draw the numbers of the first one."""
+        for generator, state in self.states:
+            if isinstance(generator, random.Random):
+                generator.setstate(state)
+            elif isinstance(generator, np.random.RandomState):
+                generator.set_state(state)
+            else:
+                getattr(generator, "bit_generator", generator).state = state
+
+
+def _full_state(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return getattr(generator, "bit_generator", generator).state
+
+
 def _state(generator: Any) -> Any:
     """The state of a generator, as something to compare."""
     if isinstance(generator, random.Random):

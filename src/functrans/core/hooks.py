@@ -153,9 +153,21 @@ class Target:
 class HookPlan:
     """The hooks that a transformed function needs, and the arrays that its code has made in this run."""
 
-    __slots__ = ("made", "opens_arguments", "size", "stand_ins", "targets")
+    __slots__ = (
+        "deciding",
+        "made",
+        "opens_arguments",
+        "size",
+        "stand_ins",
+        "starting",
+        "targets",
+    )
 
     def __init__(self) -> None:
+        self.starting: Any = None  # states of generators, if the function is about to run again
+        self.deciding: set[int] = (
+            set()
+        )  # code of packages that has decided by a traced value, by id
         self.targets: dict[tuple[int, str], Target] = {}
         self.size = 0  # increases with everything that is added
         self.opens_arguments = False  # whether plain arguments accept traced values
@@ -234,6 +246,7 @@ _OURS = HookPlan()  # marks a function of the library, which calls the one that 
 
 
 class _State:
+    has_new_plan = False  # whether a function was read that has not been run since
     enabled = os.environ.get("FUNCTRANS_HOOKS", "1") != "0"
 
 
@@ -255,6 +268,12 @@ def plan_of(function: Any) -> HookPlan | None:
     return found[1] if found[1] is not _OURS else _inner_plan(function)
 
 
+def is_first_run() -> bool:
+    """Whether the function that is about to run was read just now, so that its plan may have to grow."""
+    is_first, _State.has_new_plan = _State.has_new_plan, False
+    return is_first
+
+
 def _inner_plan(function: Any) -> HookPlan | None:
     """The plan of the function that a function of the library calls."""
     inner = traced_function(function)
@@ -269,17 +288,23 @@ def _new_plan(function: Any, code: CodeType) -> HookPlan | None:
         return _inner_plan(function)
     plan = HookPlan()
     read(function, plan)
+    _State.has_new_plan = True
     _remember(code, function.__globals__, plan if plan else None)
     return plan if plan else None
+
+
+def forgetting(store: Any, key: int) -> Callable[[Any], Any]:
+    """A function that removes a key. At the end of the process, it may outlive the names of its module."""
+    return lambda _: store.pop(key, None)
 
 
 def _remember(code: CodeType, namespace: dict[str, Any], plan: HookPlan | None) -> None:
     key = id(code)
     if is_module(namespace):
-        _plans[key] = (ref(code, lambda _: _plans.pop(key, None)), plan)
+        _plans[key] = (ref(code, forgetting(_plans, key)), plan)
         return
     _passing.pop(key, None)  # it becomes the newest
-    _passing[key] = (ref(code, lambda _: _passing.pop(key, None)), plan)
+    _passing[key] = (ref(code, forgetting(_passing, key)), plan)
     if len(_passing) > _MOST_PASSING:
         _passing.popitem(last=False)
 

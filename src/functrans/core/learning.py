@@ -141,13 +141,14 @@ def _functions_of(value: Any) -> list[FunctionType]:
 # Learning.
 
 
-def learn_from(traceback: TracebackType | None) -> None:
+def learn_from(error: Exception, traceback: TracebackType | None) -> None:
     """The same after an error of compiled code that does not take traced values."""
     frames = []
     while traceback is not None:
         frames.append(traceback.tb_frame)
         traceback = traceback.tb_next
-    learn(frames[::-1])
+    if "TracedArray" in str(error) or any(map(_is_compiled, frames)):
+        learn(frames[::-1])
 
 
 def learn(frames: list[FrameType] | None = None) -> bool:
@@ -167,6 +168,9 @@ def learn(frames: list[FrameType] | None = None) -> bool:
         if not is_outside(code):
             continue
         _read_code(code, frame.f_globals, plan)
+        for value in list(frame.f_locals.values()):  # xp = array_namespace(x)
+            if isinstance(value, ModuleType):
+                _read_module(value, _names(code), plan, [])
         _add_called(frame, plan)
         for name, hook in hooks.BUILTINS.items():
             if name in code.co_names and name not in frame.f_globals:
@@ -180,7 +184,7 @@ def learn_assignment(array: Any = None) -> None:
     plan = _growing_plan()
     if plan is None:
         return
-    learn()
+    has_learned = learn()
     frame = next((f for f in _frames() if is_outside(f.f_code)), None)
     if frame is None:
         return
@@ -189,6 +193,8 @@ def learn_assignment(array: Any = None) -> None:
         site = None if root is None else plan.made.get(id(root))
         if site is not None and _open(*site, plan):
             return
+    if has_learned or _read_methods(plan):
+        return  # the next run may not assign to it, or note the call that has made it
     # It comes from elsewhere, or was computed from others. So everything that the function can reach is made
     # to accept traced values.
     from functrans.core.stand_ins import add_stand_ins
@@ -202,6 +208,44 @@ def learn_assignment(array: Any = None) -> None:
         plan.opens_arguments = True
         plan.size += 1
     add_stand_ins(plan, _frames())
+
+
+def _read_methods(plan: HookPlan) -> bool:
+    """Read all methods of objects of SciPy whose methods are running; whether that adds hooks."""
+    size = plan.size
+    for frame in _frames():
+        code, namespace = frame.f_code, frame.f_globals
+        if not code.co_argcount or not _is_compiled(frame):
+            continue
+        for kind in type(frame.f_locals.get(code.co_varnames[0])).__mro__[:-1]:
+            for method in vars(kind).values():
+                if isinstance(method, FunctionType) and method.__globals__ is namespace:
+                    _read_code(method.__code__, namespace, plan)
+    return plan.size > size
+
+
+def learn_decision() -> None:
+    """Add hooks when code of SciPy reads a traced value to decide what to do next.
+
+    A search that runs on traced values gives a solution that does not depend on them. Its hook, if it has
+    one, gives the solution with its derivative. Most searches are hooked from the beginning, because the
+    user's code mentions them; this is for those that were called in a way that cannot be read.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_outside(frame.f_code):
+        frame = frame.f_back
+    if frame is None or not _is_compiled(frame):
+        return
+    plan = _growing_plan()
+    if plan is not None and id(frame.f_code) not in plan.deciding:
+        plan.deciding.add(id(frame.f_code))
+        learn()
+
+
+def _is_compiled(frame: FrameType) -> bool:
+    """Whether a frame is in the Python code of a package such as SciPy."""
+    package: str = (frame.f_globals.get("__name__") or "").partition(".")[0]
+    return package in _COMPILED
 
 
 def _growing_plan() -> HookPlan | None:
@@ -280,7 +324,7 @@ def _open(code: CodeType, instruction: int, plan: HookPlan) -> bool:
     reference, offsets = _open_sites.get(key, (None, None))
     if reference is None or reference() is not code:
         offsets = set()
-        _open_sites[key] = (ref(code, lambda _: _open_sites.pop(key, None)), offsets)
+        _open_sites[key] = (ref(code, hooks.forgetting(_open_sites, key)), offsets)
     assert offsets is not None
     names = {target.name for target in plan.targets.values()}
     called = called_name(code, instruction)
@@ -295,7 +339,17 @@ def _open(code: CodeType, instruction: int, plan: HookPlan) -> bool:
 def is_open(frame: FrameType) -> bool:
     """Whether the call at which a frame is makes arrays that accept traced values."""
     found = _open_sites.get(id(frame.f_code))
-    return found is not None and frame.f_lasti in found[1] and found[0]() is frame.f_code
+    is_known = found is not None and frame.f_lasti in found[1] and found[0]() is frame.f_code
+    return is_known and not _runs_plainly(frame)
+
+
+def _runs_plainly(frame: FrameType) -> bool:
+    """Whether a frame is in code of SciPy that our function of the same name runs on plain values."""
+    caller: FrameType | None = frame
+    while caller is not None and _is_compiled(caller):
+        caller = caller.f_back
+    name = "" if caller is None or caller is frame else caller.f_globals.get("__name__") or ""
+    return name.startswith("functrans.scipy")
 
 
 def note_made(array: Any, frame: FrameType) -> None:

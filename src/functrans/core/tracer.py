@@ -18,6 +18,7 @@ from functrans.core import errors
 from functrans.core.conversions import (
     conversion_error,
     learn_assignment,
+    learn_decision,
     plain_number,
     plain_value,
     refuse_assignment,
@@ -215,6 +216,7 @@ class ArrayTracer(Tracer, metaclass=TracerType):
 
     def __bool__(self) -> bool:
         refuse_assignment(self)
+        learn_decision()
         if self.dtype.kind != "b" and not self.shape:
             nonzero: Any = np.not_equal(self, 0)
             return bool(concrete(nonzero))  # lanes need to agree on the truth, not on the value
@@ -222,6 +224,7 @@ class ArrayTracer(Tracer, metaclass=TracerType):
 
     @Conversion
     def __index__(self) -> int:
+        learn_decision()
         return operator.index(concrete(self))
 
     @Conversion
@@ -611,10 +614,18 @@ def install_binary(name: str, primitive: Primitive, *, reflected: bool = True) -
         overwrite(self, result)
         return self
 
-    setattr(ArrayTracer, f"__{name}__", forward)
+    def comparing(self: Any, other: Any) -> Any:
+        if sys._getframe(1).f_globals.get("__name__", "")[:6] == "scipy.":
+            learn_decision()  # its result is a plain boolean if the value is known
+        return forward(self, other)
+
+    setattr(ArrayTracer, f"__{name}__", comparing if name in _COMPARISONS else forward)
     setattr(ArrayTracer, f"__i{name}__", in_place)
     if reflected:
         setattr(ArrayTracer, f"__r{name}__", backward)
+
+
+_COMPARISONS = ("lt", "le", "gt", "ge")
 
 
 def _again(values: Any, count: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from functrans.core import errors
+from functrans.core import errors, labelled
 from functrans.core.dispatch import Tracer, check_alive, is_plain
 from functrans.core.frozen import Metadata, frozen, metadata_key
 from functrans.core.loading import later
@@ -67,7 +67,28 @@ def flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[l
         if _register_dataclasses_of(leaves, is_leaf):
             return flatten(tree, is_leaf)
         check_alive(leaves)
+        if labelled.may_occur():
+            leaves = [labelled.bare(leaf) for leaf in leaves]
     return leaves, structure
+
+
+def labels_of(tree: Tree) -> list[Any] | None:
+    """The labels of Series, DataFrames and DataArrays, for every leaf; None if there are none."""
+    if not labelled.may_occur():
+        return None
+    labels = [labelled.labels_of(leaf) for leaf in optree.tree_leaves(tree, namespace=_NAMESPACE)]
+    return labels if labels.count(None) < len(labels) else None
+
+
+def relabelled(result: Tree, labels: list[Any] | None) -> Tree:
+    """A result in the form of a tree, with the labels of that tree."""
+    if labels is None:
+        return result
+    leaves, structure = optree.tree_flatten(result, namespace=_NAMESPACE)
+    if len(leaves) != len(labels):
+        return result
+    pairs = zip(labels, leaves, strict=True)
+    return unflatten(structure, [leaf if label is None else label(leaf) for label, leaf in pairs])
 
 
 _DICTIONARIES = frozenset({dict, OrderedDict, defaultdict})
@@ -211,7 +232,10 @@ def map(
     """
     leaves, structure = flatten(tree, is_leaf)
     others = [structure.flatten_up_to(other) for other in rest]
-    return unflatten(structure, [function(*each) for each in zip(leaves, *others, strict=True)])
+    if labelled.may_occur():
+        others = [[labelled.bare(leaf) for leaf in other] for other in others]
+    results = [function(*each) for each in zip(leaves, *others, strict=True)]
+    return relabelled(unflatten(structure, results), labels_of(tree))
 
 
 _NOTHING = object()
@@ -423,10 +447,10 @@ def check_array(leaf: Any, what: str) -> None:
             raise errors.InputTypeError(
                 f"{what} is {no_plain_array(leaf)}, at {errors.user_location()}. {in_plain(leaf)}"
             )
+        kind, remedy = labelled.refusal(leaf) or (with_article(leaf), _as_numbers(leaf))
         raise errors.InputTypeError(
-            f"{what} is {with_article(leaf)}, not a number or an array of numbers, at "
-            f"{errors.user_location()}. "
-            + ("Return numbers and arrays only." if "output" in what else _as_numbers(leaf))
+            f"{what} is {kind}, not a number or an array of numbers, at {errors.user_location()}. "
+            + ("Return numbers and arrays only." if "output" in what else remedy)
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
+from functrans.core.conversions import is_asked_by_package, noted
 from functrans.core.dispatch import DETAIL, Interpreter, Tracer, is_plain, running_interpreters
 from functrans.core.evaluate import as_constant
 from functrans.core.likeness import deny_to_user
@@ -226,7 +227,8 @@ class Stage(Interpreter):
         if self.closed:
             self.escaped()
         self.refused = Unknown(self, tracer)
-        raise errors.StagingError(self.refused)
+        error = errors.StagingError(self.refused)
+        raise noted(error) if is_asked_by_package() else error
 
     def note_axis(self, axis: Any) -> None:
         self.axes[axis.axis_name] = axis.total

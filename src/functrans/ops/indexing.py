@@ -71,6 +71,7 @@ def _batched_index(
     arrays: tuple[Any, ...],
     mapped: tuple[bool, ...],
     size: int,
+    writes: bool = False,
 ) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...], tuple[int, ...]]:
     """The index for arrays with a hidden first axis, and the axes to move in its result.
 
@@ -99,6 +100,13 @@ def _batched_index(
     # One more array, in front, selects the lane. The array axes then come first, so they move
     # behind `before` others if they were not first without it.
     lanes = np.arange(size).reshape((size,) + (1,) * ndim)
+    if writes:
+        # If an element is written more than once, the last value must remain. NumPy walks through arrays
+        # backwards if all of them lie backwards in memory, like i[::-1]; this one never does.
+        shapes = [
+            shape_of(a)[1:] if m else shape_of(a) for a, m in zip(arrays, mapped, strict=True)
+        ]
+        lanes = np.array(np.broadcast_to(lanes, (size, *np.broadcast_shapes(*shapes))), order="C")
     if before:
         source = tuple(range(1, ndim + 1))
         destination = tuple(range(before + 1, before + ndim + 1))
@@ -427,7 +435,7 @@ def _update_batch(primitive: Any, args: Any, batched: Any, size: int, params: An
     specs = tuple(_unbatched(a, m) for a, m in zip(arrays, batched[2:], strict=True))
     part = _index_spec((x_spec, *specs), params)
     template, moved_arrays, source, destination = _batched_index(
-        True, params["template"], tuple(arrays), batched[2:], size
+        True, params["template"], tuple(arrays), batched[2:], size, writes=True
     )
     if batched[1]:
         value = insert_ones(value, part.ndim + 1 - len(value.shape))
@@ -494,7 +502,7 @@ def _last_writers(*arrays: Any, shape: tuple[int, ...], template: tuple[Any, ...
 
 def _last_writers_batch(primitive: Any, args: Any, batched: Any, size: int, params: Any) -> Any:
     template, arrays, source, destination = _batched_index(
-        True, params["template"], args, batched, size
+        True, params["template"], args, batched, size, writes=True
     )
     lanes = primitive(*arrays, shape=(size, *params["shape"]), template=template)
     return _moveaxis(lanes, source, destination)

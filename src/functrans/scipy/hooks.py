@@ -1,7 +1,8 @@
 """SciPy's own names on traced values: hooks that call the functions of `functrans.scipy`.
 
 A module of `functrans.scipy` states what it knows: functions with SciPy's names in `__all__`; those that take
-functions, which may close over traced values, in CLOSES_OVER; and methods of SciPy's objects in METHODS.
+functions, which may close over traced values, in CLOSES_OVER; methods of SciPy's objects in METHODS; and
+names that must not get traced values, with the remedy, in REFUSES.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core import hooks
+from functrans.core import errors, hooks
 from functrans.core.conversions import COUNTERPARTS
 from functrans.core.dispatch import Tracer, running_interpreters
 from functrans.core.hooks import Hook
@@ -25,6 +26,8 @@ def find(module: str, name: str, original: Any) -> Hook | None:
     if isinstance(original, np.ufunc):
         return None  # which has a protocol
     ours = counterpart(module)
+    if ours is not None and name in getattr(ours, "REFUSES", ()):
+        return Hook(_calling(original, _refusing(module, name, ours.REFUSES[name]), False), True)
     if ours is None or name not in ours.__all__ or isinstance(original, type(sys)):
         return None
     function = getattr(ours, name)
@@ -40,16 +43,48 @@ def counterpart(module: str) -> Any:
         return None
     ours = import_module(name)
     for (kind, method), function in getattr(ours, "METHODS", {}).items():
-        stored = vars(kind).get(method)
+        owner = next((base for base in kind.__mro__ if method in vars(base)), kind)
+        stored = vars(owner).get(method)
         original = getattr(stored, "__func__", stored)
         code = getattr(original, "__code__", None)
-        if code is not None and code not in hooks.METHODS:
-            always = f"{kind.__name__}.{method}" in _closing_over(ours)
-            static = isinstance(stored, (staticmethod, classmethod))
+        if code is None:
+            continue
+        always = f"{kind.__name__}.{method}" in _closing_over(ours)
+        if not isinstance(stored, (staticmethod, classmethod)):
+            _of_kinds.setdefault(code, {})[kind] = function
+            if code not in hooks.METHODS:
+                hook = _calling(original, _by_kind(original, code), always, skipped=1)
+                hooks.METHODS[code] = (owner, method, hook)
+        elif code not in hooks.METHODS:
             called = original if isinstance(stored, staticmethod) else getattr(kind, method)
-            hook = _calling(called if static else original, function, always, skipped=not static)
-            hooks.METHODS[code] = (kind, method, staticmethod(hook) if static else hook)
+            hook = _calling(called, function, always)
+            hooks.METHODS[code] = (owner, method, staticmethod(hook))
     return ours
+
+
+def _refusing(module: str, name: str, remedy: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise errors.MissingRuleError(
+            f"{module}.{name} has no rule for traced values, at {errors.user_location()}. {remedy}"
+        )
+
+    return refuse
+
+
+# Our functions for methods that classes inherit, by the code of the method and the class of the object.
+_of_kinds: dict[Any, dict[type, Any]] = {}
+
+
+def _by_kind(original: Any, code: Any) -> Any:
+    """Our method for the class of an object; SciPy's if it is another subclass that inherits it."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        functions = _of_kinds[code]
+        kinds = (kind for kind in type(self).__mro__ if kind in functions)
+        kind = next(kinds, None)
+        return (original if kind is None else functions[kind])(self, *args, **kwargs)
+
+    return call
 
 
 def _closing_over(ours: Any) -> frozenset[str]:
@@ -73,7 +108,10 @@ def _calling(original: Any, ours: Any, always: bool, skipped: int = 0) -> Any:
 
     @wraps(original, updated=())
     def hook(*args: Any, **kwargs: Any) -> Any:
-        return ours(*args, **kwargs) if is_needed(args, kwargs) else original(*args, **kwargs)
+        if not is_needed(args, kwargs):
+            return original(*args, **kwargs)
+        kwargs.pop("_no_deco", None)  # by which scipy.stats calls itself without its checks
+        return ours(*args, **kwargs)
 
     return hook
 

@@ -52,6 +52,9 @@ CLOSES_OVER = frozenset(
 # Methods of plain objects, for traced arguments.
 METHODS: dict[tuple[type, str], Callable[..., Any]] = {(si.OdeSolution, "__call__"): at_times}
 
+# Its compiled code crashes if it cannot read a value.
+REFUSES = {"LSODA": "Write solve_ivp(fun, t_span, y0, method='LSODA')."}
+
 
 def __dir__() -> list[str]:
     return __all__

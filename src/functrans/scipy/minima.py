@@ -189,7 +189,9 @@ def _numbers(value: Any, gradient: Any) -> tuple[float, Any]:
 
 
 def plain_bounds(bounds: Any) -> Any:
-    return bounds if bounds is None or isinstance(bounds, so.Bounds) else plain(list(bounds))
+    if isinstance(bounds, so.Bounds):
+        return so.Bounds(plain(bounds.lb), plain(bounds.ub), bounds.keep_feasible)
+    return None if bounds is None else plain(list(bounds))
 
 
 def limits_of_bounds(bounds: Any, size: int) -> list[Limits]:
@@ -210,8 +212,9 @@ def plain_constraints(given: Any, unravel: Callable[[Any], Any], smooth: bool) -
     if isinstance(given, (list, tuple)):
         return [plain_constraints(each, unravel, smooth) for each in given]
     value = _constraint_value(given, unravel)
-    if value is None:
-        return given  # linear ones apply to the vector, and need no derivative
+    if value is None:  # linear ones apply to the vector, and need no derivative
+        matrix, low, high = map(plain, (given.A, given.lb, given.ub))
+        return so.LinearConstraint(matrix, low, high, given.keep_feasible)
     supplied = plainly(jacrev(value))
     if isinstance(given, dict):
         out = {"type": given["type"], "fun": plainly(value)}
@@ -222,8 +225,9 @@ def plain_constraints(given: Any, unravel: Callable[[Any], Any], smooth: bool) -
         return out
     jac = plainly(given.jac) if callable(given.jac) else supplied if smooth else given.jac
     hess = plainly(given.hess) if type(given.hess).__name__ == "function" else given.hess
+    low, high = plain(given.lb), plain(given.ub)
     return so.NonlinearConstraint(
-        plainly(value), given.lb, given.ub, jac=jac, hess=hess, keep_feasible=given.keep_feasible
+        plainly(value), low, high, jac=jac, hess=hess, keep_feasible=given.keep_feasible
     )
 
 
@@ -243,9 +247,11 @@ def limits_of(given: Any, unravel: Callable[[Any], Any]) -> list[Limits]:
     if isinstance(given, dict):
         above = 0.0 if given["type"] == "eq" else np.inf
         return [Limits(value, np.float64(0.0), np.float64(above))]
-    low, high = np.asarray(given.lb, float), np.asarray(given.ub, float)
+    low, high = (as_array(side).astype(float) for side in (given.lb, given.ub))
     if value is None:
-        matrix = given.A.toarray() if hasattr(given.A, "toarray") else np.atleast_2d(given.A)
+        matrix = (
+            given.A.toarray() if hasattr(given.A, "toarray") else np.atleast_2d(as_array(given.A))
+        )
         value = lambda x: matrix @ x
     return [Limits(value, low, high)]
 

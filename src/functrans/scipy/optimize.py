@@ -17,6 +17,15 @@ from functrans.scipy.minima import (
     minimize,
     minimize_scalar,
 )
+from functrans.scipy.nonlinear import (
+    anderson,
+    broyden1,
+    broyden2,
+    diagbroyden,
+    excitingmixing,
+    linearmixing,
+    newton_krylov,
+)
 from functrans.scipy.programs import (
     linprog,
 )
@@ -39,6 +48,7 @@ from functrans.scipy.roots import (
 from functrans.scipy.searches import (
     approx_fprime,
     basinhopping,
+    brute,
     check_grad,
     differential_evolution,
     direct,
@@ -57,17 +67,23 @@ from functrans.scipy.searches import (
 )
 
 __all__ = [
+    "anderson",
     "approx_fprime",
     "basinhopping",
     "bisect",
     "brent",
     "brenth",
     "brentq",
+    "broyden1",
+    "broyden2",
+    "brute",
     "check_grad",
     "curve_fit",
+    "diagbroyden",
     "differential_evolution",
     "direct",
     "dual_annealing",
+    "excitingmixing",
     "fixed_point",
     "fmin",
     "fmin_bfgs",
@@ -84,11 +100,13 @@ __all__ = [
     "least_squares",
     "leastsq",
     "linear_sum_assignment",
+    "linearmixing",
     "linprog",
     "lsq_linear",
     "minimize",
     "minimize_scalar",
     "newton",
+    "newton_krylov",
     "nnls",
     "ridder",
     "root",

@@ -144,6 +144,11 @@ def quad(
     return (value, *out[1:]) if full_output else (value, out[1])
 
 
+def _moves(limit: Any) -> bool:
+    """Whether a limit has a derivative: an infinite one stays where it is."""
+    return is_differentiated(limit) and bool(np.isfinite(plain(limit)))
+
+
 def _number(limit: Any) -> Any:
     return (
         limit if isinstance(limit, (int, float)) and type(limit) in (int, float) else plain(limit)
@@ -195,7 +200,7 @@ def _traced_quad(
         pieces = _pieces(low, high, edges)
         total = sum_up(function, value_only, pieces)
     for edge, side in ((a, -1.0), (b, 1.0)):
-        if is_differentiated(edge):
+        if _moves(edge):
             total = total + side * beyond(function, edge)
     return total
 
@@ -391,7 +396,7 @@ def _outer_quad(function: Any, low: Any, high: Any, settings: dict[str, Any]) ->
         function, integrand, _pieces(start, stop, edges), out[0], max(out[1], 1.49e-8), "nquad", True
     )  # fmt: skip
     for edge, side in ((low, -1.0), (high, 1.0)):
-        if is_differentiated(edge):
+        if _moves(edge):
             total = total + side * beyond(function, edge)
     return with_value(out[0], total)
 
@@ -510,7 +515,7 @@ def quad_vec(
             function, integrand, _pieces(low, high, edges), out[0], tolerance, "quad_vec"
         )
         for edge, side in ((a, -1.0), (b, 1.0)):
-            if is_differentiated(edge):
+            if _moves(edge):
                 total = total + side * beyond(function, edge)
         out = (with_value(out[0], total), *out[1:])
     return out if full_output else out[:2]

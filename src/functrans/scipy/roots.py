@@ -264,13 +264,13 @@ def root(
     )
     value: Any = (lambda x: fun(x, *args)[0]) if jac is True else (lambda x: fun(x, *args))
     found = out.x
-    out.x = _vector_root(value, found, "root")
+    out.x = vector_root(value, found, "root")
     if out.x is not found:
         out.fun = as_array(value(out.x))
     return out
 
 
-def _vector_root(value: Callable[[Any], Any], found: Any, name: str) -> Any:
+def vector_root(value: Callable[[Any], Any], found: Any, name: str) -> Any:
     """A root whose entries depend on each other."""
     shape = np.shape(found)
 
@@ -325,7 +325,7 @@ def fsolve(
     )
     found = out[0] if full_output else out
     value: Any = lambda x: func(x, *args)
-    traced = _vector_root(value, found, "fsolve")
+    traced = vector_root(value, found, "fsolve")
     if not full_output:
         return traced
     if traced is not found:
@@ -355,7 +355,7 @@ def fixed_point(
     """
     args = arguments(args)
     found = so.fixed_point(plainly(func, *args), plain(x0), (), xtol, maxiter, method)
-    traced = _vector_root(lambda x: x - as_array(func(x, *args)), np.asarray(found), "fixed_point")
+    traced = vector_root(lambda x: x - as_array(func(x, *args)), np.asarray(found), "fixed_point")
     return found if not is_differentiated(traced) else traced[()]
 
 

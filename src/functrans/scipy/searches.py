@@ -40,7 +40,7 @@ _FUNCTIONS = frozenset(
 )
 
 
-def _like_scipys(name: str, run: Callable[[Any, dict[str, Any]], Any], text: str) -> Any:
+def like_scipys(name: str, run: Callable[[Any, dict[str, Any]], Any], text: str) -> Any:
     """A function with the signature of SciPy's; run(solver, arguments by name) computes it."""
     solver = getattr(so, name)
     signature = inspect.signature(solver)
@@ -120,7 +120,7 @@ def _older(name: str, call: str, title: str) -> Any:
             return (x, with_value(out[1], value(x)), *out[2:])
         return (x, *out[1:])
 
-    return _like_scipys(name, run, _example(name, call, title))
+    return like_scipys(name, run, _example(name, call, title))
 
 
 def _older_limits(given: dict[str, Any], more: tuple[Any, ...]) -> list[Limits]:
@@ -227,7 +227,7 @@ def _global(name: str, call: str, title: str) -> Any:
             result.fun = with_value(result.fun, np.reshape(as_array(value(x)), ())[()])
         return result
 
-    return _like_scipys(name, run, _example(name, call, title))
+    return like_scipys(name, run, _example(name, call, title))
 
 
 def _length(given: dict[str, Any]) -> int:
@@ -256,6 +256,35 @@ basinhopping = _global(
     "basinhopping",
     f"basinhopping{_QUADRATIC}, niter=3, rng=0).x[0]",
     "Minimize a function by random steps from minimum to minimum",
+)
+
+
+def _brute(solver: Any, given: dict[str, Any]) -> Any:
+    more = arguments(given.pop("args", ()))
+    function = given["func"]
+    given["func"] = plainly(function, *more)
+    given["ranges"] = plain(given["ranges"])
+    out = solver(**given)
+    several = isinstance(out, tuple)  # full_output
+    if given.get("finish", so.fmin) is None:
+        return out  # a point of the grid: a constant
+    found = out[0] if several else out
+    vector = np.atleast_1d(np.asarray(found, np.float64))
+    x = at_minimum(lambda x: function(x, *more), vector, [], "brute")
+    if not is_differentiated(x):
+        return out
+    x = np.reshape(x, np.shape(found))
+    return (x, with_value(out[1], function(x, *more)), *out[2:]) if several else x
+
+
+brute = like_scipys(
+    "brute",
+    _brute,
+    _example(
+        "brute",
+        "brute(lambda x: (x[0] - c**2) ** 2, [(0.0, 5.0)])[0]",
+        "Minimize a function on a grid, and then from the best point",
+    ),
 )
 
 

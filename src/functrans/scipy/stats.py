@@ -8,10 +8,12 @@ its logarithm -inf, with derivative 0. What is not traced goes to SciPy.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from functrans.core import errors
 from functrans.core.publishing import publish as _publish
+from functrans.scipy.delegation import is_traced
 from functrans.scipy.descriptive import (
     boxcox_llf,
     entropy,
@@ -77,6 +79,7 @@ from functrans.scipy.distributions.discrete import (
     poisson,
     randint,
 )
+from functrans.scipy.distributions.expectation import expect
 from functrans.scipy.distributions.family import KNOWN, ss
 from functrans.scipy.distributions.multivariate import (
     MULTIVARIATE,
@@ -234,7 +237,22 @@ def _methods() -> dict[tuple[type, str], Callable[..., Any]]:
     for name in ("evaluate", "__call__", "pdf"):
         found[ss.gaussian_kde, name] = evaluate_kde
     found[ss.gaussian_kde, "logpdf"] = evaluate_log_kde
+    found[ss.rv_continuous, "expect"] = partial(
+        _expect, _of_distribution("pdf"), _of_distribution("cdf")
+    )
     return found
 
 
+def _expect(pdf: Any, cdf: Any, self: Any, *args: Any, **kwds: Any) -> Any:
+    def of(ours: Any, scipys: Any) -> Any:
+        return lambda *args, **kwds: (
+            ours(self, *args, **kwds)
+            if is_traced(*args, *kwds.values())
+            else scipys(*args, **kwds)  # of a distribution that need not be one of ours
+        )
+
+    return expect(self, of(pdf, self.pdf), of(cdf, self.cdf), *args, **kwds)
+
+
 METHODS = _methods()
+CLOSES_OVER = frozenset({"rv_continuous.expect"})  # its function may close over traced values

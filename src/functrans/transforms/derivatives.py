@@ -241,6 +241,7 @@ def _differentiate(
         if has_aux:
             out, aux = split_aux(out, f)
             extra, aux_structure = _without_tape(aux, tape)
+            aux_labels = tree.labels_of(aux)
             aux = None
         box = None
         if type(out) is not TapeTracer or out.interpreter is not tape:
@@ -268,9 +269,12 @@ def _differentiate(
     sweep(tape.records, cotangents)
     found = iter(opened(own_all(cotangents, keys, likes, set()), likes))
 
-    gradients = [_replaced(args[position], found) for position in positions]
+    gradients = [
+        tree.relabelled(_replaced(args[position], found), tree.labels_of(args[position]))
+        for position in positions
+    ]
     if has_aux:
-        aux = tree.unflatten(aux_structure, own(extra))
+        aux = tree.relabelled(tree.unflatten(aux_structure, own(extra)), aux_labels)
     if box is not None:
         value = tree.unflatten(box, [value])
     return value, gradients[0] if isinstance(argnums, int) else tuple(gradients), aux
@@ -320,6 +324,7 @@ def _traced(value: Any, tape: Tape, likes: list[Any], keys: list[int]) -> Any:
         if structure is not None:  # any other container
             return tree.unflatten(structure, [_traced(v, tape, likes, keys) for v in leaves])
         check_inexact(value, leaves, 0, "grad")
+        (value,) = leaves  # the array in a Series
     tracer = tape.leaf(value)
     likes.append(value)
     keys.append(tracer.record[0])
@@ -440,12 +445,14 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             traced.append(unflatten_argument(structure, tracers))
             keys = [tracer.record[0] for tracer in tracers]
             # Specs, not leaves: the pullback must not keep the primals alive.
-            tape_inputs.append((structure, [spec_of(leaf) for leaf in leaves], keys))
+            labels = tree.labels_of(primal)
+            tape_inputs.append((structure, [spec_of(leaf) for leaf in leaves], keys, labels))
         out = f(*traced)
         aux = None
         if has_aux:
             out, aux = split_aux(out, f)
             extra, aux_structure = _without_tape(aux, tape)
+            aux_labels = tree.labels_of(aux)
             aux = None
         out_leaves, out_structure = flatten_argument(out)
         for k, leaf in enumerate(out_leaves):
@@ -455,7 +462,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 )
     traced, tracers = [], []
     if has_aux:
-        aux = tree.unflatten(aux_structure, own(extra))
+        aux = tree.relabelled(tree.unflatten(aux_structure, own(extra)), aux_labels)
     outputs = []  # for each output leaf: (its record's key or None, spec)
     values = []
     for leaf in out_leaves:
@@ -489,8 +496,10 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         finally:
             unpoint(token)
         return tuple(
-            unflatten_argument(structure, own_all(cotangents, keys, specs, given))
-            for structure, specs, keys in tape_inputs
+            tree.relabelled(
+                unflatten_argument(structure, own_all(cotangents, keys, specs, given)), labels
+            )
+            for structure, specs, keys, labels in tape_inputs
         )
 
     return (value, pullback, aux) if has_aux else (value, pullback)

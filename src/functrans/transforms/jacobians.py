@@ -261,6 +261,8 @@ def jacfwd(
         stacks, outer = tree.flatten(rows)
         stacks = opened(stacks, leaves)
         parts = [_split_rows(s, leaves, structure, len(shape_of(s)) - 1) for s in stacks]
+        labels = tree.labels_of(chosen)
+        parts = [tree.relabelled(part, labels) for part in parts]
         # With one int as argnums there is no tuple of arguments.
         result = tree.unflatten(
             outer, [part[0] for part in parts] if isinstance(argnums, int) else parts

@@ -222,7 +222,11 @@ def splantider(tck: Any, n: int = 1) -> Any:
     parts = _parts(tck)
     for _ in range(n):
         parts = integrated(*parts)
-    return _as_given(tck, *parts)
+    if isinstance(tck, si.BSpline):
+        return _as_given(tck, *parts)
+    t, c, k = parts
+    rest = np.broadcast_to(c[-1:], (k + 1, *shape_of(c)[1:]))  # SciPy repeats the last coefficient
+    return t, np.concatenate([c, rest]), k
 
 
 class UnivariateSpline(StandIn):

@@ -55,6 +55,8 @@ class _Scattered(StandIn):
         ndim = shape_of(self.points)[1]
         if ndim == 1 and (not ndim_of(xi) or shape_of(xi)[-1] != 1):
             xi = xi[..., None]
+        elif ndim_of(xi) == 1 and len(args) == 1 and not isinstance(args[0], tuple):
+            xi = xi.reshape((-1, ndim))  # one array is a list of points, even if it has only one
         rows = xi.reshape((-1, ndim))
         plain = (np.asarray(concrete(stop_gradient(rows))) - self._offset) / self._size
         return rows, plain, shape_of(xi)[:-1] + shape_of(self.values)[1:]

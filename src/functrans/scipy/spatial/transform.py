@@ -368,13 +368,36 @@ class Rotation:
     def as_davenport(
         self, axes: Any, order: str, degrees: bool = False, *, suppress_warnings: bool = False
     ) -> Any:
-        """The angles around given axes, of rotations that are not traced."""
-        if holds_tracer((self._quat, axes)):
-            raise errors.MissingRuleError(
-                "Rotation.as_davenport has no rule for traced values, at "
-                f"{errors.user_location()}. Use as_euler if the axes are x, y or z."
+        """The angles around three given axes, the second orthogonal to the others."""
+        if not holds_tracer((self._quat, axes)):
+            return self._plain().as_davenport(
+                axes, order, degrees, suppress_warnings=suppress_warnings
             )
-        return self._plain().as_davenport(axes, order, degrees, suppress_warnings=suppress_warnings)
+        if order not in ("e", "extrinsic", "i", "intrinsic"):
+            raise ValueError(
+                "order should be 'e'/'extrinsic' for extrinsic sequences or 'i'/'intrinsic'"
+            )
+        directions = _floating(axes, 3, "axes")
+        if shape_of(directions) != (3, 3):
+            raise ValueError(f"Expected axes to have shape (3, 3), got {shape_of(directions)}.")
+        directions = directions / np.sqrt(np.sum(directions * directions, axis=-1, keepdims=True))
+        intrinsic = order.startswith("i")
+        first, second, third = directions if intrinsic else directions[::-1]
+        # The third axis is the first one, turned around the second by λ. So the rotation, followed by λ,
+        # has Euler angles around first, second and first again.
+        lambda_ = np.arctan2(np.sum(np.cross(first, third) * second), np.sum(first * third))
+        turned = (self * Rotation.from_rotvec(lambda_ * second))._quat
+        frame = np.stack([first, second, np.cross(first, second)])
+        vector = np.sum(frame * turned[..., None, :3], axis=-1)
+        angles = _euler_of_quaternion(np.concatenate([vector, turned[..., 3:]], axis=-1), "XYX")
+        a, middle, c = (angles[..., k] for k in range(3))
+        # Of the two solutions, SciPy chooses by the sign of λ.
+        flipped = lambda_ < 0
+        opposite: Any = lambda angle: angle - np.where(angle < 0, -np.pi, np.pi)
+        a, c = (np.where(flipped, opposite(angle), angle) for angle in (a, c))
+        middle = np.where(flipped, -middle, middle) - lambda_
+        parts = (a, middle, c) if intrinsic else (c, middle, a)
+        return _degrees(np.stack(parts, axis=-1), degrees)
 
     def _plain(self) -> Any:
         return st.Rotation.from_quat(self._quat)
