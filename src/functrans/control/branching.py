@@ -44,6 +44,7 @@ from functrans.transforms.leaves import (
     lanes_of,
     lend,
     moves,
+    results_in_lanes,
     select_lanes,
     tracked,
     ungrouped,
@@ -308,8 +309,10 @@ def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
     (index, *operands), mapped, branches = args, batched[1:], params["branches"]
     every = (True,) * len(branches[0].outputs)
     if not batched[0]:
-        inner = tuple(each.batched(mapped, batch, every)[0] for each in branches)
-        return branch(index, *operands, branches=inner)
+        found = [each.batched(mapped, batch)[1] for each in branches]
+        wanted = tuple(map(any, zip(*found, strict=True)))
+        inner = tuple(each.batched(mapped, batch, wanted)[0] for each in branches)
+        return results_in_lanes(branch(index, *operands, branches=inner), wanted, batch)
     results: Any = None
     for k, each in enumerate(branches):
         lanes = np.equal(index, k)

@@ -167,7 +167,7 @@ class Procedure:
 
             def run(*leaves: Any) -> list[Any]:
                 nonlocal flags
-                kind = _Masked if masked else Batch
+                kind = _Masked if masked else _Whole
                 with kind(np.arange(size), size, name) as inner:
                     outs = self(
                         *(
@@ -307,7 +307,15 @@ def sweep_back(
     return results
 
 
-class _Masked(Batch):
+class _Whole(Batch):
+    """All lanes of a procedure, whose equations do not assign to results."""
+
+    __slots__ = ()
+
+    shares_results = True
+
+
+class _Masked(_Whole):
     """A batch in which some lanes hold values borrowed from others."""
 
     __slots__ = ()

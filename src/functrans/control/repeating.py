@@ -35,6 +35,7 @@ from functrans.transforms.leaves import (
     lanes_of,
     lend,
     moves,
+    results_in_lanes,
     select_lanes,
     spread,
     strong,
@@ -107,7 +108,7 @@ def _pull(cotangents: Any, saved: Any) -> Any:
 
 def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
     leaves, inner, carried = _batched(args, batched, batch, params)
-    return with_lanes_where(loop(*leaves, **inner), carried, (True,) * len(carried), batch.size)
+    return results_in_lanes(loop(*leaves, **inner), carried, batch)
 
 
 def _batched(

@@ -58,6 +58,7 @@ from functrans.transforms.leaves import (
     is_known,
     is_staging,
     moves,
+    results_in_lanes,
     spread,
     strong,
     tracked,
@@ -469,7 +470,7 @@ def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
         mapped[1], lambda flags: body.batched(mapped[0] + flags + mapped[2], batch)[1][:n]
     )
     flags = mapped[0] + carried + mapped[2]
-    outs = carried + (True,) * (len(body.outputs) - n)
+    outs = carried + body.batched(flags, batch)[1][n:]
     started = with_lanes_where(carry, mapped[1], carried, batch.size)
     # The scanned axis comes first, the lanes second.
     turned = [
@@ -481,8 +482,11 @@ def _batch(args: Any, batched: Any, batch: Batch, params: Any) -> Any:
         *turned,
         **{**params, "body": body.batched(flags, batch, outs)[0]},
     )
-    finals = with_lanes_where(results[:n], carried, (True,) * n, batch.size)
-    return [*finals, *(np.swapaxes(ys, 0, 1) for ys in results[n:])]
+    columns = [
+        np.swapaxes(ys, 0, 1) if maps else ys
+        for ys, maps in zip(results[n:], outs[n:], strict=True)
+    ]
+    return results_in_lanes([*results[:n], *columns], outs, batch)
 
 
 along = HigherOrder(

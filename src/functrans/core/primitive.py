@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from functrans.core.dispatch import Tracer
 
@@ -186,6 +186,12 @@ class Collective(Primitive):
     collect: Rule
 
 
+class InAllLanes(NamedTuple):
+    """A result of a `batch` rule that is the same in all lanes, and has no axis for them."""
+
+    value: Any
+
+
 class HigherOrder(Primitive):
     """A primitive whose parameters hold functions, such as a loop; it returns a tuple.
 
@@ -194,7 +200,7 @@ class HigherOrder(Primitive):
     push(args, tangents, params)     (outs, tangents): both in forward mode
     trace(mask, args, params)        (outs, pull, saved), with pull as `vjp` gives it, or None
     batch(args, batched, batch, params)
-                                     the results, all with the lanes of `batch` as first axis
+                                     the results, with the lanes of `batch` as first axis, or `InAllLanes`
     runs(args)                       whether `impl` may be called on these arguments as they are,
                                      traced or not, so that each interpreter sees what it does inside
     plain                            whether its functions must get plain values only

@@ -17,7 +17,7 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import DETAIL, Interpreter, concrete
 from functrans.core.evaluate import as_constant, compute
-from functrans.core.primitive import Collective, HigherOrder
+from functrans.core.primitive import Collective, HigherOrder, InAllLanes
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import HiddenTracer
 
@@ -104,7 +104,16 @@ class Batch(Interpreter):
         else:
             out = primitive.batch(primitive, tuple(values), tuple(batched), self.size, params)
         if primitive.outputs:
-            return tuple(BatchTracer(self, as_constant(each)) for each in out)
+            return tuple(map(self._result, out))
+        return BatchTracer(self, as_constant(out))
+
+    # Whether results that are the same in all lanes stay without an axis for them (`InAllLanes`). The user's
+    # code may assign to results, so there they are as traced as others.
+    shares_results = False
+
+    def _result(self, out: Any) -> Any:
+        if type(out) is InAllLanes:
+            return as_constant(out.value)
         return BatchTracer(self, as_constant(out))
 
     def process1(self, primitive: Any, x: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from functrans.core import tree
 from functrans.core.dispatch import Tracer, is_plain, running_interpreters
 from functrans.core.evaluate import as_constant
+from functrans.core.primitive import InAllLanes
 from functrans.core.primitive import bare as bare
 from functrans.core.shapes import ArraySpec, cast, dtype_of, shape_of, spec_of
 from functrans.core.subclasses import plain_array
@@ -196,6 +197,15 @@ def with_lanes_where(
     return [
         with_lanes(value, size) if want and not maps else value
         for value, maps, want in zip(values, mapped, wanted, strict=True)
+    ]
+
+
+def results_in_lanes(values: Sequence[Any], mapped: Sequence[bool], batch: Any) -> list[Any]:
+    """The results of a batch rule; those that are the same in all lanes may stay without an axis."""
+    if not batch.shares_results:
+        return with_lanes_where(values, mapped, (True,) * len(mapped), batch.size)
+    return [
+        value if maps else InAllLanes(value) for value, maps in zip(values, mapped, strict=True)
     ]
 
 
