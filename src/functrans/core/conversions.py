@@ -32,6 +32,7 @@ from functrans.core.hooks import are_enabled
 
 _STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR"})  # array[i] = x, array.real = x
 _READS = frozenset({"BINARY_SUBSCR", "BINARY_SLICE"})  # array[x]
+_OPERATIONS = frozenset({"BINARY_OP", "COMPARE_OP"})  # array * [x, 1]
 _STORING = frozenset({"fill", "put", "__setitem__", "setitem", "fill_diagonal"})  # by a call
 # Functions whose results have no derivative: they may read the value.
 _PREDICATES = tuple(
@@ -139,8 +140,9 @@ def warn_of_lost_derivative(conversion: str, depth: int) -> None:
 def conversion_error(tracer: Any) -> errors.FunctransError:
     """The error for a traced value that would become a plain one, depending on what the user's line calls."""
     calling = errors.calling_frame()
-    indexing = calling is not None and operation_at(calling) in _READS
-    if indexing or _is_method_of_array(calling):  # array[x], array.dot(x)
+    operation = "" if calling is None else operation_at(calling)
+    # array[x], array * [x, 1], array.dot(x)
+    if operation in _READS or operation in _OPERATIONS or _is_method_of_array(calling):
         learn_assignment()
     else:
         learn()

@@ -85,6 +85,18 @@ def hook_of(original: Any) -> Hook | None:
     return found[1]
 
 
+def meant_by(function: Any) -> Any:
+    """What our code calls if the user has given it a function that has a hook."""
+    original = original_of(function)
+    if not _State.enabled or type(original) not in _OF_PACKAGES:
+        return function
+    hook = hook_of(original)
+    return function if hook is None else hook.direct or hook.function
+
+
+_OF_PACKAGES = (BuiltinFunctionType, FunctionType)
+
+
 def knows(package: str) -> bool:
     """Whether there are hooks for functions of a package."""
     return package in PACKAGES
@@ -110,7 +122,10 @@ def _public_name(original: Any) -> tuple[str, str]:
 
     if isinstance(original, np.ufunc):
         return ("numpy", original.__name__)
-    name = getattr(original, "__name__", None)
+    try:
+        name = getattr(original, "__name__", None)
+    except Exception:  # some packages have objects that stand for what is not installed, and raise
+        return "", ""
     if not isinstance(name, str):
         return ("numpy", _NAMELESS[id(original)]) if id(original) in _NAMELESS else ("", "")
     return module_of(original), name
@@ -122,6 +137,7 @@ _NAMELESS = {id(getattr(np, name)): name for name in ("r_", "c_", "mgrid", "ogri
 
 ABSENT: Any = object()  # stands for a name of Python's own, which a module's globals do not have
 BUILTINS: dict[str, Any] = {}  # the hooks for float and complex, by name
+MENTIONED_BUILTINS: dict[str, Any] = {}  # the same for `type`, installed for code that mentions it
 
 
 class Target:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from inspect import getattr_static
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
@@ -59,6 +60,8 @@ def _read_code(
     for name in names:
         value = namespace.get(name)
         if value is None:
+            if name in hooks.MENTIONED_BUILTINS:
+                plan.add(namespace, name, hooks.ABSENT, hooks.MENTIONED_BUILTINS[name])
             value = sys.modules.get(name)  # `import numpy` inside the function
             if value is None or not hooks.knows(name.split(".")[0]):
                 continue
@@ -113,6 +116,8 @@ def _names(code: CodeType) -> list[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= dict.fromkeys(_names(constant))
+        elif type(constant) is str and "getattr" in code.co_names:  # getattr(np, "array")
+            names[constant] = None
     return list(names)
 
 
@@ -122,17 +127,20 @@ def _functions_of(value: Any) -> list[FunctionType]:
         value = value.__func__
     if not isinstance(value, (FunctionType, type)):
         value = getattr_static(value, "__wrapped__", None) or type(value)
-    module = getattr(value, "__module__", None) or ""
-    if module.split(".")[0] in (*_COMPILED, "functrans", "builtins"):
+    if not isinstance(value, (FunctionType, type)):
+        return []
+    module = value.__module__
+    if isinstance(module, str) and module.split(".")[0] in (*_COMPILED, "functrans", "builtins"):
         return []
     if isinstance(value, FunctionType):
         return [value]
-    if not isinstance(value, type):
-        return []
     found = []
     for kind in value.__mro__[:-1]:
         for member in vars(kind).values():
-            member = getattr(member, "__func__", getattr(member, "fget", member))
+            if isinstance(member, (staticmethod, classmethod)):
+                member = member.__func__
+            elif isinstance(member, (property, cached_property)):
+                member = member.fget if isinstance(member, property) else member.func
             if isinstance(member, FunctionType) and not is_ours(member.__code__):
                 found.append(member)
     return found
@@ -231,24 +239,39 @@ def _frames() -> list[FrameType]:
 
 def _add_called(frame: FrameType, plan: HookPlan) -> None:
     """Add the hook for the function that a frame calls, under every name that the code may use."""
-    _, value = called_at(frame)
+    name, value = called_at(frame)
     original = original_of(value)
     hook = hook_of(original) if value is not None else None
+    path = called_path(frame)
+    owner = None if path is None else _owner(path, frame)
+    if not isinstance(owner, ModuleType) and (hook is not None or name is None):
+        from functrans.core.stand_ins import add_stand_ins
+
+        # The function is stored elsewhere: self.solve = np.linalg.solve, or FUNCTIONS["sin"](x).
+        add_stand_ins(plan, [frame], arrays=False)
     if hook is None:
         return
     public = sys.modules.get(module_of(original))
     if public is None:  # the name is hooked already, or private
-        path = called_path(frame)
-        public = None if path is None else _owner(path, frame)
+        public = owner
     if isinstance(public, ModuleType):
-        plan.add(vars(public), original.__name__, original, hook.function)
-    for alias, other in list(frame.f_globals.items()):
-        if other is original and not _is_home(frame.f_globals, original):
-            plan.add(frame.f_globals, alias, original, hook.function)
+        _add_everywhere(vars(public), original, hook.function, plan)
+    if not _is_home(frame.f_globals, original):
+        _add_everywhere(frame.f_globals, original, hook.function, plan)
+
+
+def _add_everywhere(namespace: dict[str, Any], original: Any, hook: Any, plan: HookPlan) -> None:
+    """Add a hook under all names of a function: np.double is np.float64."""
+    for alias, value in list(namespace.items()):
+        if value is original or value is hook:
+            plan.add(namespace, alias, original, hook)
 
 
 def _owner(path: tuple[str, ...], frame: FrameType) -> Any:
     """The module in whose namespace the last name of a path is."""
+    if len(path) == 1:
+        is_global = path[0] in frame.f_globals and path[0] not in frame.f_locals
+        return sys.modules.get(frame.f_globals.get("__name__") or "") if is_global else None
     value: Any = frame.f_locals.get(path[0], frame.f_globals.get(path[0]))
     for name in path[1:-1]:
         value = vars(value).get(name) if isinstance(value, ModuleType) else None

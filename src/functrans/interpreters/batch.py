@@ -17,9 +17,10 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import DETAIL, Interpreter, concrete
 from functrans.core.evaluate import as_constant, compute
-from functrans.core.primitive import Collective, HigherOrder
+from functrans.core.primitive import AS_ARRAY, AS_FIRST, Collective, HigherOrder, always_number
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import HiddenTracer
+from functrans.core.views import is_array_not_number, mark_as_array
 
 
 class BatchTracer(HiddenTracer):
@@ -104,15 +105,19 @@ class Batch(Interpreter):
         else:
             out = primitive.batch(primitive, tuple(values), tuple(batched), self.size, params)
         if primitive.outputs:
-            return tuple(BatchTracer(self, as_constant(each)) for each in out)
-        return BatchTracer(self, as_constant(out))
+            results = tuple(BatchTracer(self, as_constant(each)) for each in out)
+            if type(primitive) is HigherOrder:
+                for k in primitive.form(params):
+                    mark_as_array(results[k])
+            return results
+        return _formed(BatchTracer(self, as_constant(out)), primitive, args, params)
 
     def process1(self, primitive: Any, x: Any) -> Any:
         if not primitive.broadcasts or self.closed:
             return self.process(primitive, (x,), {})
         value = self.hidden(x)
         out = primitive.impl(value) if self.bottom else compute(primitive, value)
-        return BatchTracer(self, out)
+        return _formed(BatchTracer(self, out), primitive, (x,), {})
 
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
         # The common case needs no alignment of axes: equal ranks, or a batch and a value of lower rank.
@@ -174,3 +179,12 @@ class Batch(Interpreter):
                 "branch of an `if`, or are in another chunk. Use np.where instead of `if` before a "
                 "collective, and leave chunk_size out."
             )
+
+
+def _formed(result: BatchTracer, primitive: Any, args: tuple[Any, ...], params: Any) -> BatchTracer:
+    """A result; if a lane of it has no axes, with a mark that says whether it is an array or a number."""
+    if result.value.ndim == 1 and primitive.form is not always_number:
+        form = primitive.form(params)
+        if form == AS_ARRAY or (form == AS_FIRST and is_array_not_number(args[0])):
+            mark_as_array(result)
+    return result
