@@ -1,15 +1,20 @@
 """More idioms of plain code under every transform: type tests, stored functions, containers, numbers."""
 
+import functools
 import math
+import pickle
+import re
 import statistics
 import warnings
 
 import numpy as np
 import pytest
 import scipy.linalg
+from numpy.polynomial import Chebyshev, Legendre, Polynomial
 from scipy.fftpack import dct
 
 import functrans as ft
+import functrans.numpy
 from functrans.core.dispatch import is_plain
 
 POINT = 0.7
@@ -368,3 +373,143 @@ def test_arrays_beside_a_stored_function_stay_plain():
 
     ft.grad(f)(0.5)
     assert all(kinds)
+
+
+@functools.lru_cache
+def cached_table(n):
+    table = np.zeros(n)
+    for i in range(n):
+        table[i] = i + 1
+    return table
+
+
+class WithCache:
+    @functools.lru_cache  # noqa: B019
+    def table(self):
+        return np.eye(2)
+
+    def __call__(self, x):
+        return np.sum(self.table().dot([x, x * x]))
+
+
+class TestCaches:
+    def test_a_cache_keeps_plain_arrays(self):
+        def f(x):
+            y = cached_table(3).copy()
+            y[0] = x
+            return np.sum(y * y) + cached_table(3).dot([x, x * x, 1.0])
+
+        for _ in range(2):
+            cached_table.cache_clear()
+            assert ft.grad(f)(2.0) == pytest.approx(slope(f, 2.0))
+            assert ft.hessian(f)(2.0) == pytest.approx(6.0)
+            np.testing.assert_allclose(ft.vmap(f)(np.array([1.0, 2.0])), [f(1.0), f(2.0)])
+            assert is_plain(cached_table(3), np.ndarray)
+        cached = WithCache()
+        assert ft.grad(cached)(2.0) == 5.0
+        assert is_plain(cached.table(), np.ndarray)
+
+    def test_a_traced_value_is_not_left_in_a_cache(self):
+        def f(x):
+            table = cached_table(3)
+            table[0] = x
+            return np.sum(table)
+
+        with pytest.raises(ft.errors.AssignmentError, match=re.escape("table[0] = x")):
+            ft.grad(f)(2.0)
+        np.testing.assert_array_equal(cached_table(3), [1.0, 2.0, 3.0])
+
+
+def test_the_error_for_an_array_from_outside_names_the_assignment():
+    class Filter:
+        def __init__(self):
+            self.a = np.zeros((2, 2))
+
+        def update(self, x):
+            self.a[0, 0] = x
+            return np.sum(self.a)
+
+    with pytest.raises(ft.errors.AssignmentError, match=re.escape("self.a[0, 0] = x")):
+        ft.grad(Filter().update)(1.0)
+
+
+def test_an_open_array_is_pickled_as_a_plain_one():
+    def f(x):
+        loaded = pickle.loads(pickle.dumps(functrans.numpy.arange(3.0)))
+        assert is_plain(loaded, np.ndarray)
+        return x * loaded[1]
+
+    assert ft.grad(f)(2.0) == 1.0
+
+
+class TestTexts:
+    def test_a_number_that_is_written_with_all_digits_and_read_again_keeps_its_derivative(self):
+        def f(x):
+            return float(f"{x * x:.18f}") + float(f"{2 * x:.20f}")
+
+        assert ft.value_and_grad(f)(0.7) == pytest.approx((f(0.7), 3.4))
+        assert ft.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(3.4)
+        assert ft.hessian(f)(0.7) == pytest.approx(2.0)
+        np.testing.assert_allclose(ft.vmap(ft.grad(f))(np.array([0.7, 0.8])), [3.4, 3.6])
+        np.testing.assert_allclose(ft.vmap(f)(np.array([0.7, 0.8])), [f(0.7), f(0.8)])
+
+    def test_fewer_digits_are_a_rounding(self):
+        with pytest.warns(ft.errors.DerivativeWarning, match="of the text"):
+            assert ft.grad(lambda x: float(f"{x:.3f}") + x)(0.7) == 1.0
+
+    def test_a_text_that_is_not_read_loses_nothing(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert ft.grad(lambda x: (f"{x:.3f}", float("2.5") * x)[1])(0.7) == 2.5
+
+
+POLYNOMIALS = {
+    "list": lambda x: np.poly1d([x, 1.0, 2.0])(3.0),
+    "array": lambda x: np.poly1d(np.array([x, 1.0, 2.0]))(3.0),
+    "zero at the point": lambda x: np.poly1d(np.array([x - POINT, 1.0, 2.0]))(3.0),
+    "zeros in front": lambda x: np.poly1d([0, x, 2.0])(3.0) * np.poly1d([0, x, 2.0]).order,
+    "product of zero at the point": lambda x: (np.poly1d([x - POINT, 1]) * np.poly1d([x, 2]))(3.0),
+    "from roots": lambda x: np.poly1d([x, 2.0], True)(3.0),
+    "arithmetic": lambda x: ((np.poly1d([x, 1.0]) + np.poly1d([1.0, 2.0]) * 2 - x) / 2.0)(1.5),
+    "power": lambda x: (np.poly1d([x, 1.0]) ** 3)(2.0) + (np.poly1d([x, 1.0]) ** 0)(2.0),
+    "derivative": lambda x: np.poly1d([x, 1.0, x * x]).deriv()(2.0) + np.poly1d([x]).integ()(2.0),
+    "coefficients": lambda x: np.sum(np.poly1d([x, 1.0, x * x]).coeffs) + np.poly1d([x, 1.0])[1],
+    "composition": lambda x: np.poly1d([x, 1.0])(np.poly1d([1.0, x]))(2.0),
+    "at a point": lambda x: np.poly1d([1.0, 2.0])(x),
+    "Polynomial": lambda x: Polynomial([x, 1.0, 2.0])(3.0) + Polynomial([1.0, 2.0, 3.0])(x),
+    "Polynomial, zero": lambda x: (Polynomial([1, 1, x - POINT]) * Polynomial([1.0, x]))(3.0),
+    "Polynomial, arithmetic": lambda x: ((Polynomial([x, 1]) + Polynomial([1, x, 2])) * 2 - 1)(1.5),
+    "Polynomial, calculus": lambda x: (
+        Polynomial([x, 1, x * x]).deriv()(2.0) + Polynomial([x, 1.0]).integ()(2.0)
+    ),
+    "Polynomial, conversion": lambda x: Polynomial([x, 1.0, 2.0]).convert(kind=Chebyshev)(0.3),
+    "Chebyshev": lambda x: Chebyshev([x, 1.0, 2.0])(0.5) * Legendre([1.0, x])(x),
+    "functions": lambda x: (
+        np.polynomial.polynomial.polyval(2.0, [x, 1.0])
+        + np.sum(np.polynomial.polynomial.polymul([x, 1.0], [1.0, x]))
+    ),
+}
+
+
+@pytest.mark.parametrize("f", POLYNOMIALS.values(), ids=POLYNOMIALS)
+def test_polynomials(f):
+    assert ft.value_and_grad(f)(POINT) == pytest.approx((f(POINT), slope(f, POINT)), rel=1e-6)
+    assert ft.hessian(f)(POINT) == pytest.approx(slope(ft.grad(f), POINT), rel=1e-6, abs=1e-6)
+    np.testing.assert_allclose(ft.vmap(f)(np.array([0.7, 0.3])), [f(0.7), f(0.3)], rtol=1e-12)
+    assert ft.jit(f)(POINT) == pytest.approx(f(POINT))
+
+
+def test_divisions_and_roots_of_polynomials():
+    def f(x):
+        quotient, remainder = np.poly1d([x, 1.0, 3.0]) / np.poly1d([1.0, x])
+        return quotient(1.0) * remainder(2.0) + np.sum(np.poly1d([1.0, x, -2.0]).roots ** 3)
+
+    assert ft.grad(f)(POINT) == pytest.approx(slope(f, POINT), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["poly1d", "isclose", "vander", "array", "nosuch"])
+def test_a_remedy_names_a_function_that_exists(name):
+    from functrans.core.conversions import _has_counterpart
+
+    ours = getattr(functrans.numpy, name, None)
+    assert _has_counterpart("numpy", name) == (ours is not None and ours is not getattr(np, name))

@@ -55,6 +55,8 @@ class Hook(NamedTuple):
     when_mentioned: bool
     # What to call if a transform is given the function itself; None if that is the hook.
     direct: Any = None
+    # For a class that stays as it is: its methods to replace, as arguments of `HookPlan.add`.
+    methods: tuple[tuple[Any, str, Any, Any], ...] = ()
 
 
 # The packages with hooks, and the modules that have them, which are imported when first needed. Such a module
@@ -169,15 +171,15 @@ class Target:
 class HookPlan:
     """The hooks that a transformed function needs, and the arrays that its code has made in this run."""
 
-    __slots__ = ("made", "opens_arguments", "size", "stand_ins", "targets")
+    __slots__ = ("made", "opens_arguments", "size", "stand_ins", "targets", "texts")
 
     def __init__(self) -> None:
         self.targets: dict[tuple[int, str], Target] = {}
         self.size = 0  # increases with everything that is added
         self.opens_arguments = False  # whether plain arguments accept traced values
-        self.made: dict[
-            int, tuple[CodeType, int]
-        ] = {}  # arrays by id, and the calls that made them
+        # Arrays by id, and the calls that made them: code, instruction, and globals.
+        self.made: dict[int, tuple[CodeType, int, dict[str, Any]]] = {}
+        self.texts: dict[str, Any] = {}  # traced numbers by the texts that they were formatted as
         self.stand_ins: Any = None  # see functrans.core.stand_ins
 
     def add(self, namespace: Any, name: str, original: Any, hook: Any) -> None:
@@ -232,6 +234,7 @@ def uninstall(plan: HookPlan, level: int) -> Exception | None:
                 target.put(target.original, target.hook)
                 del _users[key]
         plan.made.clear()
+        plan.texts.clear()
         return None if plan.stand_ins is None else plan.stand_ins.uninstall(level)
 
 

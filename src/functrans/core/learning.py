@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from inspect import getattr_static
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
@@ -16,9 +16,10 @@ from functrans.core import hooks
 from functrans.core.calls import assigned_at, called_at, called_name, called_path, module_of
 from functrans.core.dispatch import running_interpreters
 from functrans.core.hooks import HookPlan, hook_of, original_of
-from functrans.core.places import is_in_standard_library, is_ours, is_outside
+from functrans.core.places import is_in_standard_library, is_ours, takes_hooks
 
 _MOST_FUNCTIONS = 400  # that are read for one plan
+_CACHED: Any = type(lru_cache(lambda: None))
 _COMPILED = ("numpy", "scipy")  # what their functions need is learned when they are called
 
 
@@ -99,9 +100,14 @@ def _add(
     wanted = hook is not None and (
         hook.when_mentioned or (everything and not isinstance(original, (type, np.ufunc)))
     )
-    if hook is None or not wanted or _is_home(namespace, original):
+    if hook is None or not wanted:
         return None
-    plan.add(namespace, name, original, hook.function)
+    for method in hook.methods:
+        plan.add(*method)
+    if _is_home(namespace, original):
+        return None
+    if hook.function is not original:
+        plan.add(namespace, name, original, hook.function)
     return hook
 
 
@@ -172,7 +178,7 @@ def learn(frames: list[FrameType] | None = None) -> bool:
         method = hooks.METHODS.get(code)
         if method is not None:
             plan.add(*method[:2], method[0].__dict__[method[1]], method[2])
-        if not is_outside(code):
+        if not takes_hooks(code):
             continue
         _read_code(code, frame.f_globals, plan)
         _add_called(frame, plan)
@@ -189,7 +195,7 @@ def learn_assignment(array: Any = None) -> None:
     if plan is None:
         return
     learn()
-    frame = next((f for f in _frames() if is_outside(f.f_code)), None)
+    frame = next((f for f in _frames() if takes_hooks(f.f_code)), None)
     if frame is None:
         return
     for found in (array, assigned_at(frame)):
@@ -199,17 +205,21 @@ def learn_assignment(array: Any = None) -> None:
             return
     # It comes from elsewhere, or was computed from others. So everything that the function can reach is made
     # to accept traced values.
-    from functrans.core.stand_ins import add_stand_ins
-
     for each in _frames():
-        if is_outside(each.f_code):
+        if takes_hooks(each.f_code):
             _read_code(each.f_code, each.f_globals, plan, everything=True)
     for site in plan.made.values():
         _open(*site, plan)
     if not plan.opens_arguments:
         plan.opens_arguments = True
         plan.size += 1
-    add_stand_ins(plan, _frames())
+    _add_stand_ins(plan, _frames())
+
+
+def _add_stand_ins(plan: HookPlan, frames: list[FrameType], arrays: bool = True) -> None:
+    from functrans.core.stand_ins import add_stand_ins  # which is seldom needed
+
+    add_stand_ins(plan, frames, arrays)
 
 
 def _growing_plan() -> HookPlan | None:
@@ -245,11 +255,11 @@ def _add_called(frame: FrameType, plan: HookPlan) -> None:
     path = called_path(frame)
     owner = None if path is None else _owner(path, frame)
     if not isinstance(owner, ModuleType) and (hook is not None or name is None):
-        from functrans.core.stand_ins import add_stand_ins
-
         # The function is stored elsewhere: self.solve = np.linalg.solve, or FUNCTIONS["sin"](x).
-        add_stand_ins(plan, [frame], arrays=False)
-    if hook is None:
+        _add_stand_ins(plan, [frame], arrays=False)
+    for method in () if hook is None else hook.methods:
+        plan.add(*method)
+    if hook is None or hook.function is original:
         return
     public = sys.modules.get(module_of(original))
     if public is None:  # the name is hooked already, or private
@@ -297,7 +307,7 @@ _open_sites: dict[
 ] = {}  # by the id of the code, which is referenced weakly
 
 
-def _open(code: CodeType, instruction: int, plan: HookPlan) -> bool:
+def _open(code: CodeType, instruction: int, namespace: dict[str, Any], plan: HookPlan) -> bool:
     """Let a call make arrays that accept traced values from now on; False if it does already."""
     key = id(code)
     reference, offsets = _open_sites.get(key, (None, None))
@@ -308,11 +318,19 @@ def _open(code: CodeType, instruction: int, plan: HookPlan) -> bool:
     names = {target.name for target in plan.targets.values()}
     called = called_name(code, instruction)
     # Compiled code, such as np.random.uniform, makes arrays with np.empty, too, and needs plain ones.
-    if instruction in offsets or called not in names:
+    if instruction in offsets or called not in names or _is_cached(code, namespace):
         return False
     offsets.add(instruction)
     plan.size += 1
     return True
+
+
+def _is_cached(code: CodeType, namespace: dict[str, Any]) -> bool:
+    """Whether a piece of code is that of a function or method whose results lru_cache keeps."""
+    values = list(namespace.values())
+    for kind in [value for value in values if isinstance(value, type)]:
+        values += vars(kind).values()
+    return any(type(value) is _CACHED and value.__wrapped__.__code__ is code for value in values)
 
 
 def is_open(frame: FrameType) -> bool:
@@ -325,4 +343,4 @@ def note_made(array: Any, frame: FrameType) -> None:
     """Remember which call has made an array, for this run."""
     running = running_interpreters()
     if running and running[0].plan is not None:
-        running[0].plan.made[id(array)] = (frame.f_code, frame.f_lasti)
+        running[0].plan.made[id(array)] = (frame.f_code, frame.f_lasti, frame.f_globals)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from functools import lru_cache, wraps
 from inspect import getattr_static
 from types import BuiltinFunctionType, CellType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from functrans.core import errors
+from functrans.core import errors, views
 from functrans.core.dispatch import running_interpreters
 from functrans.core.evaluate import OpenArray
 from functrans.core.hooks import HookPlan, hook_of, original_of
@@ -26,6 +27,7 @@ from functrans.core.places import is_outside
 
 _ndarray = np.ndarray
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
+_CACHED: Any = type(lru_cache(lambda: None))
 _MOST_ITEMS = 1000  # of a dict or list that are looked at
 
 
@@ -39,6 +41,7 @@ class StandIns:
         self.opens_arrays = False  # whether arrays have stand-ins, too, and not only functions
         self.made: dict[int, tuple[Any, Any]] = {}  # by the ids of the values
         self.placed: list[tuple[Any, Any, Any]] = []
+        self.places: dict[int, str] = {}  # where a stand-in received a traced value, by its id
         self.users: set[int] = set()  # the levels of the transforms, in all threads, that need them
 
     @property
@@ -52,12 +55,26 @@ class StandIns:
             return found[1]
         if type(value) is _ndarray:
             stand_in: Any = OpenArray(value) if self.opens_arrays else value
+        elif type(value) is _CACHED:
+            stand_in = self._opening(value) if self.opens_arrays else value
         else:
             hook = _hook_for(value)
             stand_in = value if hook is None else hook.function
         if stand_in is not value:
             self.made[id(value)] = (value, stand_in)
         return stand_in
+
+    def _opening(self, cached: Any) -> Any:
+        """A function with a cache, which keeps plain arrays; the caller gets their stand-ins."""
+
+        @wraps(cached)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = cached(*args, **kwargs)
+            if not running_interpreters():
+                return result
+            return tuple(map(self.of, result)) if type(result) is tuple else self.of(result)
+
+        return call
 
     def install(self, level: int, function: Any) -> None:
         """Put stand-ins under all names, and into the closure and the defaults of the traced function."""
@@ -85,6 +102,7 @@ class StandIns:
             if _read(holder, name) is stand_in:
                 _write(holder, name, plain[id(stand_in)])
         made, self.made = self.made, {}
+        places, self.places = self.places, {}
         self.placed.clear()
         problem = None
         for array, stand_in in made.values():
@@ -93,12 +111,23 @@ class StandIns:
             if type(stand_in) is not OpenArray:
                 problem = errors.AssignmentError(
                     "a traced value was assigned into an array from outside of the traced function, at "
-                    f"{errors.user_location()}, which would outlive the transform. Assign into a copy: "
-                    "y = np.copy(array)."
+                    f"{places.get(id(stand_in)) or errors.user_location()}, which would outlive the "
+                    "transform. Assign into a copy: y = np.copy(array)."
                 )
             elif stand_in.value is not array and not np.array_equal(stand_in.value, array, True):
                 array[...] = stand_in.value
         return problem
+
+
+def _note_place(array: Any) -> None:
+    """Remember the line that assigns a traced value to a stand-in."""
+    running = running_interpreters()
+    stand_ins = running[0].plan.stand_ins if running and running[0].plan is not None else None
+    if stand_ins is not None and any(stand_in is array for _, stand_in in stand_ins.made.values()):
+        stand_ins.places.setdefault(id(array), errors.user_location())
+
+
+views.install(watch=_note_place)
 
 
 class _Attribute:
@@ -149,7 +178,7 @@ def _write(holder: Any, name: Any, value: Any) -> None:
         defaults = holder.__defaults__ or ()
         holder.__defaults__ = (*defaults[:name], value, *defaults[name + 1 :])
     elif isinstance(holder, type):
-        setattr(holder, name, staticmethod(value) if isinstance(value, FunctionType) else value)
+        setattr(holder, name, value)
     else:
         holder.cell_contents = value
 
@@ -183,9 +212,8 @@ def add_stand_ins(plan: HookPlan, frames: list[FrameType], arrays: bool = True) 
         names = frame.f_code.co_names
         for name in names:
             value = frame.f_globals.get(name)
-            if (
-                type(value) is _ndarray and arrays
-            ):  # functions in globals have hooks under their names
+            # Functions in globals have hooks under their names.
+            if type(value) in (_ndarray, _CACHED) and arrays:
                 stand_ins.names[id(frame.f_globals), name] = frame.f_globals
             else:
                 _add_within(stand_ins, value, names, arrays)
@@ -211,7 +239,7 @@ def _held_by_functions(frame: FrameType) -> list[tuple[Any, Any]]:
 
 
 def _has_stand_in(value: Any, arrays: bool) -> bool:
-    if type(value) is _ndarray:
+    if type(value) in (_ndarray, _CACHED):
         return arrays
     return _hook_for(value) is not None
 
@@ -253,10 +281,10 @@ def _add_within(stand_ins: StandIns, value: Any, names: tuple[str, ...], arrays:
 
 
 def _add_of_class(stand_ins: StandIns, kind: Any, names: tuple[str, ...], arrays: bool) -> None:
-    """Add the arrays among the attributes of a class and of its bases. Functions there are methods."""
+    """Add the arrays and cached methods of a class and of its bases. Other functions there are methods."""
     for base in kind.__mro__ if arrays else ():
         for name in names:
-            if type(vars(base).get(name)) is _ndarray:
+            if type(vars(base).get(name)) in (_ndarray, _CACHED):
                 stand_ins.names[id(base), name] = base
 
 

@@ -18,6 +18,7 @@ from functrans.core import errors
 from functrans.core.conversions import (
     conversion_error,
     learn_assignment,
+    note_text,
     plain_number,
     plain_value,
     refuse_assignment,
@@ -161,7 +162,11 @@ class ArrayTracer(Tracer, metaclass=TracerType):
         return f"<{self.dtype}{list(self.shape)} traced by {transform}: {self.describe_value()}>"
 
     def __format__(self, spec: str) -> str:
-        return format(repr(self), spec) if not spec else format(concrete(self), spec)
+        if not spec:
+            return format(repr(self), spec)
+        text = format(concrete(self), spec)
+        note_text(self, text)
+        return text
 
     # NumPy's protocols.
 

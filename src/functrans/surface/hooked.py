@@ -18,9 +18,9 @@ from functrans.core import hooks
 from functrans.core.dispatch import running_interpreters
 from functrans.core.hooks import Hook
 from functrans.core.learning import is_open, note_made
-from functrans.core.places import is_outside
+from functrans.core.places import takes_hooks
 from functrans.core.tracer import FUNCTIONS
-from functrans.surface import functional
+from functrans.surface import functional, hooked_polynomials
 from functrans.surface.constructors import CONSTRUCTORS
 from functrans.surface.hooked_types import NUMBERS, Broadcast, number_type
 from functrans.surface.table import holds_tracer
@@ -34,6 +34,8 @@ _OBJECTS = frozenset({"r_", "c_", "mgrid", "ogrid"})
 
 
 def find(module: str, name: str, original: Any) -> Hook | None:
+    if module.startswith("numpy.polynomial") or name == "poly1d":
+        return hooked_polynomials.find(module, name, original)
     if isinstance(original, type):
         if original is _VECTORIZE:
             return Hook(_vectorizing, True)
@@ -82,7 +84,7 @@ def _making(original: Any, ours: Any) -> Any:
     def make(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
             # NumPy's code, and ours, mean NumPy's function, which refuses traced values.
-            meant = ours if is_outside(sys._getframe(1).f_code) else original
+            meant = ours if takes_hooks(sys._getframe(1).f_code) else original
             return meant(*args, **kwargs)
         made = original(*args, **kwargs)
         if type(made) is np.ndarray or type(made) is tuple:
@@ -95,7 +97,7 @@ def _making(original: Any, ours: Any) -> Any:
 def _from_iterator(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
     """np.fromiter, which sees the values only by reading them."""
     frame = sys._getframe(1)
-    if not running_interpreters() or not is_outside(frame.f_code):
+    if not running_interpreters() or not takes_hooks(frame.f_code):
         return _FROMITER(iter, dtype, count, **options)
     values = list(iter if count < 0 else islice(iter, count))
     if holds_tracer(values):
@@ -109,7 +111,7 @@ def _calling(original: Any, ours: Any) -> Any:
     @wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
-        if not running_interpreters() or not is_outside(frame.f_code):
+        if not running_interpreters() or not takes_hooks(frame.f_code):
             return original(*args, **kwargs)
         made = ours(*args, **kwargs)
         return _noted(made, args, frame) if type(made) is np.ndarray else made
@@ -119,7 +121,7 @@ def _calling(original: Any, ours: Any) -> Any:
 
 def _noted(made: Any, sources: Any, frame: FrameType) -> Any:
     """New arrays: open ones at calls whose arrays receive traced values."""
-    if not is_outside(frame.f_code):
+    if not takes_hooks(frame.f_code):
         return made
     if is_open(frame):
         return open_all(made, sources) if running_interpreters() else made

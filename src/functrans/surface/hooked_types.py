@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from functrans.core import hooks
-from functrans.core.dispatch import Tracer
+from functrans.core.conversions import warn_of_lost_derivative
+from functrans.core.dispatch import Tracer, concrete, running_interpreters
 from functrans.core.likeness import class_of, is_weak
 from functrans.core.shapes import shape_of
 from functrans.core.tracer import in_python
@@ -43,6 +44,8 @@ class _NumberType(type):
                 cls.original(np.zeros(number.shape))  # raises, unless this NumPy takes one entry
             number = number.astype(cls.original)
             return in_python(number.reshape(())[()]) if is_python else number[()]
+        if args and type(args[0]) is str and (number := _written_as(args[0])) is not None:
+            return number
         return cls.original(*args, **kwargs)
 
     def __instancecheck__(cls, value: Any) -> bool:
@@ -67,6 +70,22 @@ class _NumberType(type):
 
     def __repr__(cls) -> str:
         return repr(cls.original)
+
+
+def _written_as(text: str) -> Any:
+    """The traced number that was formatted as this text with all of its digits; None if there is none."""
+    running = running_interpreters()
+    plan = running[0].plan if running else None
+    traced = None if plan is None else plan.texts.get(text)
+    if traced is None:
+        return None
+    if len(text) >= _DIGITS and float(text) == concrete(traced):
+        return in_python(traced)
+    warn_of_lost_derivative("float() of the text", depth=3)
+    return None
+
+
+_DIGITS = 17  # that tell a float from all others
 
 
 def number_type(original: Any) -> Any:
