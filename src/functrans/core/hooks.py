@@ -171,12 +171,28 @@ class Target:
 class HookPlan:
     """The hooks that a transformed function needs, and the arrays that its code has made in this run."""
 
-    __slots__ = ("made", "opens_arguments", "size", "stand_ins", "targets", "texts")
+    __slots__ = (
+        "made",
+        "notes",
+        "opens_arguments",
+        "other",
+        "quick",
+        "size",
+        "stand_ins",
+        "targets",
+        "texts",
+    )
 
     def __init__(self) -> None:
         self.targets: dict[tuple[int, str], Target] = {}
+        # The targets again: names that modules have, with what `install` needs, and all others.
+        self.quick: list[tuple[dict[str, Any], str, Any, Any]] = []
+        self.other: list[Target] = []
         self.size = 0  # increases with everything that is added
         self.opens_arguments = False  # whether plain arguments accept traced values
+        self.notes = (
+            False  # whether calls that make arrays are noted: after an assignment has failed
+        )
         # Arrays by id, and the calls that made them: code, instruction, and globals.
         self.made: dict[int, tuple[CodeType, int, dict[str, Any]]] = {}
         self.texts: dict[str, Any] = {}  # traced numbers by the texts that they were formatted as
@@ -187,6 +203,10 @@ class HookPlan:
         if target.key not in self.targets:
             self.targets[target.key] = target
             self.size += 1
+            if type(namespace) is dict and original is not ABSENT:
+                self.quick.append((namespace, name, original, hook))
+            else:
+                self.other.append(target)
 
     def __bool__(self) -> bool:
         return bool(self.targets) or self.opens_arguments
@@ -200,6 +220,9 @@ _users: dict[
 ] = {}  # the levels of the transforms that need an installed name
 
 
+noting: set[int] = set()  # the levels of the transforms whose plans note arrays
+
+
 def _renew_lock() -> None:
     global _lock
     _lock = threading.RLock()
@@ -209,33 +232,68 @@ if hasattr(os, "register_at_fork"):  # another thread may have held it
     os.register_at_fork(after_in_child=_renew_lock)
 
 
+# The transform whose hooks are in place, if it is the only one. Most are: they need no entries in `_users`.
+_sole: tuple[HookPlan, int] | None = None
+
+
 def install(plan: HookPlan, level: int, function: Any) -> None:
     """Put the hooks of a plan in place, for the transform of this level."""
+    global _sole
     with _lock:
-        for key, target in plan.targets.items():
-            users = _users.get(key)
-            if users is None:
-                users = _users[key] = set()
-            users.add(level)
+        if _sole is None and not _users:
+            _sole = (plan, level)
+        else:
+            if _sole is not None:
+                first, _sole = _sole, None
+                _note_users(*first)
+            _note_users(plan, level)
+        for namespace, name, original, hook in plan.quick:
+            if namespace.get(name) is original:
+                namespace[name] = hook
+        for target in plan.other:
             target.put(target.hook, target.original)
+        if plan.notes:
+            noting.add(level)
         if plan.stand_ins is not None:
             plan.stand_ins.install(level, traced_function(function))
 
 
+def _note_users(plan: HookPlan, level: int) -> None:
+    for key in plan.targets:
+        _users.setdefault(key, set()).add(level)
+
+
 def uninstall(plan: HookPlan, level: int) -> Exception | None:
     """Put the originals back, where no other transform needs the hook; returns an error to raise, if any."""
+    global _sole
     with _lock:
-        for key, target in list(plan.targets.items()):
-            users = _users.get(key)
-            if users is None:
-                continue
-            users.discard(level)
-            if not users:
+        if _sole is not None and _sole[1] == level:
+            _sole = None
+            for namespace, name, original, hook in plan.quick:
+                if namespace.get(name) is hook:
+                    namespace[name] = original
+            for target in plan.other:
                 target.put(target.original, target.hook)
-                del _users[key]
-        plan.made.clear()
-        plan.texts.clear()
+        else:
+            _remove_shared(plan, level)
+        if plan.notes:
+            noting.discard(level)
+            plan.made.clear()
+        if plan.texts:
+            plan.texts.clear()
         return None if plan.stand_ins is None else plan.stand_ins.uninstall(level)
+
+
+def _remove_shared(plan: HookPlan, level: int) -> None:
+    """The same if there are hooks of other transforms, too."""
+    for key, target in list(plan.targets.items()):
+        users = _users.get(key)
+        if users is None:
+            continue
+        users.discard(level)
+        if not users:
+            target.put(target.original, target.hook)
+            del _users[key]
 
 
 # Plans by the code of functions.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from inspect import getattr_static
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from functrans.core import hooks
 from functrans.core.calls import assigned_at, called_at, called_name, called_path, module_of
-from functrans.core.dispatch import running_interpreters
+from functrans.core.dispatch import running, running_interpreters
 from functrans.core.hooks import HookPlan, hook_of, original_of
 from functrans.core.places import is_in_standard_library, is_ours, takes_hooks
 
@@ -29,9 +30,9 @@ _COMPILED = ("numpy", "scipy")  # what their functions need is learned when they
 def read(function: FunctionType, plan: HookPlan) -> None:
     """Add the hooks for all functions that a function mentions, and those that functions it calls do."""
     seen: set[CodeType] = set()
-    waiting: list[Any] = [function]
+    waiting: deque[Any] = deque([function])
     while waiting and len(seen) < _MOST_FUNCTIONS:
-        each = waiting.pop()
+        each = waiting.popleft()  # the nearest first
         code = each.__code__
         if id(code) in seen or is_in_standard_library(code):
             continue
@@ -198,6 +199,10 @@ def learn_assignment(array: Any = None) -> None:
     frame = next((f for f in _frames() if takes_hooks(f.f_code)), None)
     if frame is None:
         return
+    if not plan.notes:  # the next run will know which call has made the array
+        plan.notes = True
+        plan.size += 1
+        return
     for found in (array, assigned_at(frame)):
         root = _root(found)
         site = None if root is None else plan.made.get(id(root))
@@ -226,10 +231,10 @@ def _growing_plan() -> HookPlan | None:
     """The plan of the outermost transform in this thread."""
     if not hooks.are_enabled():
         return None
-    running = running_interpreters()
-    if not running:
+    interpreters = running_interpreters()
+    if not interpreters:
         return None
-    outermost = running[0]
+    outermost = interpreters[0]
     if outermost.plan is None:
         outermost.plan = hooks.enlarged(outermost.function)
     return outermost.plan
@@ -302,7 +307,7 @@ def _root(array: Any) -> Any:
 # Calls that make arrays. An array that receives a traced value is made again as one that accepts it; those
 # made by all other calls stay plain, and as fast as before.
 
-_open_sites: dict[
+open_sites: dict[
     int, tuple[Any, set[int]]
 ] = {}  # by the id of the code, which is referenced weakly
 
@@ -310,19 +315,26 @@ _open_sites: dict[
 def _open(code: CodeType, instruction: int, namespace: dict[str, Any], plan: HookPlan) -> bool:
     """Let a call make arrays that accept traced values from now on; False if it does already."""
     key = id(code)
-    reference, offsets = _open_sites.get(key, (None, None))
+    reference, offsets = open_sites.get(key, (None, None))
     if reference is None or reference() is not code:
         offsets = set()
-        _open_sites[key] = (ref(code, lambda _: _open_sites.pop(key, None)), offsets)
+        open_sites[key] = (ref(code, partial(_forget, open_sites, key)), offsets)
     assert offsets is not None
     names = {target.name for target in plan.targets.values()}
     called = called_name(code, instruction)
     # Compiled code, such as np.random.uniform, makes arrays with np.empty, too, and needs plain ones.
-    if instruction in offsets or called not in names or _is_cached(code, namespace):
+    if instruction in offsets or called not in names or not takes_hooks(code):
+        return False
+    if _is_cached(code, namespace):
         return False
     offsets.add(instruction)
     plan.size += 1
     return True
+
+
+def _forget(sites: dict[int, Any], key: int, reference: Any) -> None:
+    """Called when code is gone, perhaps while Python ends, when globals are gone, too."""
+    sites.pop(key, None)
 
 
 def _is_cached(code: CodeType, namespace: dict[str, Any]) -> bool:
@@ -335,12 +347,12 @@ def _is_cached(code: CodeType, namespace: dict[str, Any]) -> bool:
 
 def is_open(frame: FrameType) -> bool:
     """Whether the call at which a frame is makes arrays that accept traced values."""
-    found = _open_sites.get(id(frame.f_code))
+    found = open_sites.get(id(frame.f_code))
     return found is not None and frame.f_lasti in found[1] and found[0]() is frame.f_code
 
 
 def note_made(array: Any, frame: FrameType) -> None:
     """Remember which call has made an array, for this run."""
-    running = running_interpreters()
-    if running and running[0].plan is not None:
-        running[0].plan.made[id(array)] = (frame.f_code, frame.f_lasti, frame.f_globals)
+    stack = running.stack
+    if stack and (plan := stack[0].plan) is not None and plan.notes:
+        plan.made[id(array)] = (frame.f_code, frame.f_lasti, frame.f_globals)

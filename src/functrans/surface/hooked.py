@@ -9,23 +9,24 @@ from __future__ import annotations
 import sys
 from functools import wraps
 from itertools import islice
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
 from functrans.core import hooks
 from functrans.core.dispatch import running_interpreters
-from functrans.core.hooks import Hook
-from functrans.core.learning import is_open, note_made
+from functrans.core.hooks import Hook, noting
+from functrans.core.learning import is_open, note_made, open_sites
 from functrans.core.places import takes_hooks
 from functrans.core.tracer import FUNCTIONS
 from functrans.surface import functional, hooked_polynomials
 from functrans.surface.constructors import CONSTRUCTORS
 from functrans.surface.hooked_types import NUMBERS, Broadcast, number_type
-from functrans.surface.table import holds_tracer
-from functrans.surface.unhooked import any_traced, open_all, reach
+from functrans.surface.table import PLAIN, holds_tracer
+from functrans.surface.unhooked import open_all, reach
 
+_getframe, _ndarray = sys._getframe, np.ndarray
 # Names that may be hooked later.
 _VECTORIZE, _NDENUMERATE, _BROADCAST = np.vectorize, np.ndenumerate, np.broadcast
 _FROMITER = np.fromiter
@@ -80,16 +81,23 @@ def as_named(hook: Any, original: Any) -> Any:
 def _making(original: Any, ours: Any) -> Any:
     """A function that makes arrays."""
 
+    # Most calls have no traced values, and most are not to be slowed down by much.
     @wraps(original)
     def make(*args: Any, **kwargs: Any) -> Any:
-        if any_traced(args) or (kwargs and any_traced(kwargs.values())):
-            # NumPy's code, and ours, mean NumPy's function, which refuses traced values.
-            meant = ours if takes_hooks(sys._getframe(1).f_code) else original
-            return meant(*args, **kwargs)
+        for value in args:
+            if type(value) not in PLAIN and holds_tracer(value):
+                return meant(_getframe(1).f_code)(*args, **kwargs)
+        for value in kwargs.values():
+            if type(value) not in PLAIN and holds_tracer(value):
+                return meant(_getframe(1).f_code)(*args, **kwargs)
         made = original(*args, **kwargs)
-        if type(made) is np.ndarray or type(made) is tuple:
-            return _noted(made, args, sys._getframe(1))
+        if (noting or open_sites) and (type(made) is _ndarray or type(made) is tuple):
+            return _noted(made, args, _getframe(1))
         return made
+
+    def meant(code: CodeType) -> Any:
+        """NumPy's code, and ours, mean NumPy's function, which refuses traced values."""
+        return ours if takes_hooks(code) else original
 
     return make
 
@@ -121,12 +129,13 @@ def _calling(original: Any, ours: Any) -> Any:
 
 def _noted(made: Any, sources: Any, frame: FrameType) -> Any:
     """New arrays: open ones at calls whose arrays receive traced values."""
-    if not takes_hooks(frame.f_code):
-        return made
     if is_open(frame):
         return open_all(made, sources) if running_interpreters() else made
-    for array in made if type(made) is tuple else (made,):
-        note_made(array, frame)
+    if type(made) is _ndarray:
+        note_made(made, frame)
+    else:
+        for array in made:
+            note_made(array, frame)
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from functrans.core.likeness import class_of, is_weak
 from functrans.core.shapes import shape_of
 from functrans.core.tracer import in_python
 from functrans.core.views import is_mutable
-from functrans.surface.table import as_array, holds_tracer
+from functrans.surface.table import PLAIN, as_array, holds_tracer
 
 NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefdFD")
 _BROADCAST = np.broadcast  # a name that may be hooked later
@@ -44,6 +45,8 @@ class _NumberType(type):
                 cls.original(np.zeros(number.shape))  # raises, unless this NumPy takes one entry
             number = number.astype(cls.original)
             return in_python(number.reshape(())[()]) if is_python else number[()]
+        if args and type(args[0]) not in PLAIN and (number := _converted(cls, args[0])) is not None:
+            return number
         if args and type(args[0]) is str and (number := _written_as(args[0])) is not None:
             return number
         return cls.original(*args, **kwargs)
@@ -70,6 +73,14 @@ class _NumberType(type):
 
     def __repr__(cls) -> str:
         return repr(cls.original)
+
+
+def _converted(cls: Any, value: Any) -> Any:
+    """What the method __float__ of an object of the user's gives, which may be traced; None without one."""
+    convert = getattr(type(value), f"__{cls.original.__name__}__", None)
+    if not isinstance(convert, FunctionType):
+        return None
+    return cls(convert(value))
 
 
 def _written_as(text: str) -> Any:
