@@ -284,6 +284,30 @@ def test_float_is_a_class_as_before_while_a_transform_runs():
     assert ft.grad(f)(1.0) == 3.0
 
 
+def test_an_object_of_a_subclass_of_float_is_a_number():
+    class Meters(float):
+        pass
+
+    def f(x):
+        return x * Meters(3.0) + Meters(1.0)
+
+    assert ft.grad(f)(2.0) == 3.0 and ft.jit(f)(2.0) == 7.0
+    np.testing.assert_array_equal(ft.vmap(lambda x: Meters(2 * x))(np.array([1.0, 2.0])), [2, 4])
+    with pytest.raises(ft.errors.ArrayConversionError):
+        ft.grad(lambda x: Meters(x) * 2)(1.0)
+
+
+def test_an_object_may_convert_itself_to_a_traced_number():
+    class Total:
+        def __init__(self, value):
+            self.value = value
+
+        def __float__(self):
+            return self.value
+
+    assert ft.grad(lambda x: float(Total(x * x)) * float(Total(2.0)))(3.0) == 12.0
+
+
 def test_an_iterator_without_end_is_read_as_far_as_needed():
     from itertools import count
 
