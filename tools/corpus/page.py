@@ -122,6 +122,10 @@ def _listed(failures: list[Failure]) -> list[str]:
     ]
 
 
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
 def page(results: list[Result]) -> str:
     """The whole page."""
     from tools.corpus.discovery import PER_PACKAGE
@@ -167,5 +171,5 @@ def page(results: list[Result]) -> str:
             for message, same in messages(group)[:6]:
                 record, verdict = same[0]
                 example = f"{verdict.transform} of `{record.label}`"
-                lines.append(f"- {len(same)} times {escape(message)}, for instance {example}")
+                lines.append(f"- {_times(len(same))} {escape(message)}, for instance {example}")
     return "\n".join(lines) + "\n"

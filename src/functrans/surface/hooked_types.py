@@ -34,6 +34,8 @@ class _NumberType(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 2 and holds_tracer(args):  # complex(real, imag)
             return args[0] + 1j * args[1]
+        if args and type(args[0]) not in PLAIN and (number := _converted(cls, args[0])) is not None:
+            return number
         if args and holds_tracer(args[0]):
             number = as_array(args[0])
             is_python = cls.original in (float, complex)
@@ -45,8 +47,6 @@ class _NumberType(type):
                 cls.original(np.zeros(number.shape))  # raises, unless this NumPy takes one entry
             number = number.astype(cls.original)
             return in_python(number.reshape(())[()]) if is_python else number[()]
-        if args and type(args[0]) not in PLAIN and (number := _converted(cls, args[0])) is not None:
-            return number
         if args and type(args[0]) is str and (number := _written_as(args[0])) is not None:
             return number
         return cls.original(*args, **kwargs)
@@ -78,7 +78,7 @@ class _NumberType(type):
 def _converted(cls: Any, value: Any) -> Any:
     """What the method __float__ of an object of the user's gives, which may be traced; None without one."""
     convert = getattr(type(value), f"__{cls.original.__name__}__", None)
-    if not isinstance(convert, FunctionType):
+    if isinstance(value, Tracer) or not isinstance(convert, FunctionType):
         return None
     return cls(convert(value))
 
