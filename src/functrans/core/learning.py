@@ -62,7 +62,7 @@ def _read_code(
     for name in names:
         value = namespace.get(name)
         if value is None:
-            if name in hooks.MENTIONED_BUILTINS:
+            if name in hooks.MENTIONED_BUILTINS and not _tells_arrays_apart(namespace):
                 plan.add(namespace, name, hooks.ABSENT, hooks.MENTIONED_BUILTINS[name])
             value = sys.modules.get(name)  # `import numpy` inside the function
             if value is None or not hooks.knows(name.split(".")[0]):
@@ -72,6 +72,12 @@ def _read_code(
         elif _add(namespace, name, value, plan, everything) is None:
             found += _functions_of(value)
     return found
+
+
+def _tells_arrays_apart(namespace: dict[str, Any]) -> bool:
+    """Whether a module asks arrays for their namespace, as the array API standard has it."""
+    codes = [value.__code__ for value in namespace.values() if type(value) is FunctionType]
+    return any("__array_namespace__" in (*code.co_names, *code.co_consts) for code in codes)
 
 
 def _read_module(
