@@ -162,7 +162,7 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     # A power of ten is exact, its inverse is not.
     scale = 10.0 ** abs(decimals)
     rounded = np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale
-    if decimals > np.finfo(dtype_of(x)).precision:
+    if kind == "f" and decimals > np.finfo(dtype_of(x)).precision:
         # Most numbers have no digits so far behind the point: they stay, with their derivatives.
         keeps = np.spacing(np.abs(x)) >= 1 / scale
         rounded = rounded + np.where(keeps, x - structure.stop_gradient(x), 0.0)
