@@ -537,3 +537,17 @@ def test_a_remedy_names_a_function_that_exists(name):
 
     ours = getattr(functrans.numpy, name, None)
     assert _has_counterpart("numpy", name) == (ours is not None and ours is not getattr(np, name))
+
+
+def test_objects_that_each_run_makes_anew_are_no_reason_to_run_for_ever():
+    class Made:
+        def __init__(self):
+            self.tables = {"w": np.ones(2)}
+
+    def f(x):
+        made, rows = Made(), [np.ones(2), np.ones(2)]
+        return np.sum(np.ones(2, int).choose([rows[0], x * made.tables["w"]]))
+
+    with pytest.raises(ft.errors.FunctransError), ft.use_hooks(False):
+        ft.grad(f)(1.0)
+    assert ft.grad(f)(1.0) == 2.0

@@ -38,6 +38,9 @@ class StandIns:
         # The dicts, lists, classes and cells that hold them, by their ids and the names in them.
         self.names: dict[tuple[int, Any], Any] = {}
         self.attributes: dict[tuple[type, str], _Attribute] = {}
+        # The code that mentions them. A run may make objects anew, which must not be a
+        # reason to run again for ever.
+        self.reasons: set[tuple[int, bool]] = set()
         self.opens_arrays = False  # whether arrays have stand-ins, too, and not only functions
         self.made: dict[int, tuple[Any, Any]] = {}  # by the ids of the values
         self.placed: list[tuple[Any, Any, Any]] = []
@@ -46,7 +49,7 @@ class StandIns:
 
     @property
     def size(self) -> int:
-        return len(self.names) + len(self.attributes) + self.opens_arrays
+        return len(self.reasons) + len(self.attributes) + self.opens_arrays
 
     def of(self, value: Any) -> Any:
         """The stand-in of a value in this run; the value itself if it needs none."""
@@ -209,6 +212,7 @@ def add_stand_ins(plan: HookPlan, frames: list[FrameType], arrays: bool = True) 
     for frame in frames:
         if not is_outside(frame.f_code):
             continue
+        known = len(stand_ins.names)
         names = frame.f_code.co_names
         for name in names:
             value = frame.f_globals.get(name)
@@ -222,6 +226,8 @@ def add_stand_ins(plan: HookPlan, frames: list[FrameType], arrays: bool = True) 
         for name, holder in _held_by_functions(frame):
             if _has_stand_in(_read(holder, name), arrays):
                 stand_ins.names[id(holder), name] = holder
+        if len(stand_ins.names) > known:
+            stand_ins.reasons.add((id(frame.f_code), arrays))
     plan.size += stand_ins.size - before
 
 
