@@ -118,6 +118,7 @@ _PACKAGES |= {
     "numpy": "functrans.surface.hooked",
     "math": "functrans.surface.hooked_math",
     "cmath": "functrans.surface.hooked_math",
+    "statistics": "functrans.surface.hooked_statistics",
     "scipy": "functrans.scipy.hooks",
 }
 

@@ -123,7 +123,7 @@ def test_functions_of_math_in_local_modules_are_hooked():
     assert ft.jit(f)(0.5) == pytest.approx(0.5 * math.sin(0.5))
 
 
-def test_messages_name_functions_by_their_own_names():
+def test_messages_name_functions_by_their_own_names(without_hooks):
     with pytest.raises(ft.errors.ArrayConversionError, match=r"^math\.sin gives .* Write np\.sin"):
         ft.grad(lambda x, f=math.sin: x * f(x))(0.5)
     with pytest.raises(ft.errors.ArrayConversionError, match=r"Write functrans\.numpy\.asarray"):

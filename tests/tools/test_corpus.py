@@ -6,15 +6,16 @@ import subprocess
 import sys
 import types
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import functrans
-from tools.corpus import records, report
+from tools.corpus import records, report, soundness
 from tools.corpus.isolation import forked
-from tools.corpus.judge import TRANSFORMS, judge, judge_all
+from tools.corpus.judge import TRANSFORMS, Verdict, judge, judge_all
 from tools.corpus.packages import PACKAGES
 from tools.corpus.records import Record
 
@@ -254,3 +255,57 @@ def test_the_stored_functions_are_of_pinned_packages():
     labels = [(record.package, record.label) for record in stored]
     assert len(set(labels)) == len(labels)
     assert all(record.wrt for record in stored)
+
+
+class TestSoundness:
+    """Functions of which finite differences do not tell the derivative are left out."""
+
+    x, direction = np.array([0.3]), np.array([0.2])
+
+    def test_staircases(self):
+        for f in (
+            lambda x: np.round(x, 7),
+            lambda x: np.floor(1e9 * x),
+            lambda x: x.astype(np.float32),
+        ):
+            assert soundness.is_staircase(f, self.x, self.direction)
+        for f in (np.sin, lambda x: x - 2451545.0, lambda x: np.array([3.0, 2 * x[0]])):
+            assert not soundness.is_staircase(f, self.x, self.direction)
+
+    def test_rounding_errors_that_hide_a_term(self, module):
+        record = Record("tiny", module, "large", args=[1.8e13, 0.1], wrt=[1])
+        assert not soundness.is_conditioned(record)
+        assert soundness.is_conditioned(Record("tiny", module, "large", args=[2.5, 0.1], wrt=[1]))
+
+    def test_bases_that_lapack_chooses(self, module):
+        point = [{"array": [0.3, 0.2, 0.5]}]
+        assert not soundness.is_determined(Record("tiny", module, "basis", args=point, wrt=[0]))
+        assert soundness.is_determined(Record("tiny", module, "projector", args=point, wrt=[0]))
+        assert np.linalg.svd.__module__ == "numpy.linalg"
+
+    @pytest.fixture
+    def module(self, tmp_path, monkeypatch):
+        source = (
+            "import numpy as np\n"
+            "def large(t, x):\n"
+            "    return (1.0027 * (t + x)) % 1.0\n"
+            "def basis(a):\n"
+            "    return np.linalg.svd(a.reshape(-1, 1))[0][:, 1:]\n"
+            "def projector(a):\n"
+            "    u = basis(a)\n"
+            "    return u @ u.T\n"
+        )
+        (tmp_path / "unsound.py").write_text(source, encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        yield "unsound"
+        sys.modules.pop("unsound", None)
+
+
+def test_results_survive_the_file(tmp_path):
+    result = report.Result(
+        Record("tiny", "m", "f", args=[0.5], wrt=[0]),
+        [Verdict("grad", "nan", "the gradient is nan")],
+    )
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps(asdict(result)) + "\n", encoding="utf-8")
+    assert report.load(path) == [result]

@@ -36,6 +36,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     add("--show", metavar="FAILS", type=int, default=3, help="examples of each kind of failure")
     add("--traces", type=Path, help="write failures with tracebacks to this file")
     add("--results", type=Path, help="write all verdicts to this file, as JSON lines")
+    add("--from", dest="stored", type=Path, nargs="+", help="report these results, and run nothing")
     add("--write-docs", action="store_true", help="write docs/corpus.md")
     add("--discover", action="store_true", help="find functions and arguments anew")
     add("--data", type=Path, default=records.DATA, help="the file of functions and arguments")
@@ -117,6 +118,8 @@ def main(argv: list[str] | None = None) -> int:
         run_worker(options)
         return 0
     packages = select(options.only)
+    if options.stored:
+        return finish(options, [result for path in options.stored for result in report.load(path)])
     failed = install(options.cache, [*SUPPORT, *(package.pin for package in packages)])
     if failed:
         print(f"could not install: {', '.join(failed)}", file=sys.stderr)
@@ -127,6 +130,11 @@ def main(argv: list[str] | None = None) -> int:
         report.Result(Record(**line["record"]), [Verdict(**item) for item in line["verdicts"]])
         for line in run_all(options, packages, "judge")
     ]
+    return finish(options, results)
+
+
+def finish(options: argparse.Namespace, results: list[report.Result]) -> int:
+    """Print and write what the options ask for; the result is the exit status."""
     if options.results:
         with options.results.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(asdict(result)) + "\n" for result in results)

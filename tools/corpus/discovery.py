@@ -28,6 +28,7 @@ from tools.corpus.differences import derivative, is_twice_smooth, scales
 from tools.corpus.isolation import WATCH, forked, watched
 from tools.corpus.packages import Package
 from tools.corpus.records import Record, bind, float_leaves
+from tools.corpus.soundness import is_sound
 from tools.corpus.values import Vector, encode, is_floating, leaves, split, to_vector
 
 PER_PACKAGE = 60
@@ -220,7 +221,7 @@ def is_smooth(record: Record) -> bool:
             if not is_twice_smooth(f, x, direction):
                 return False
             depends = depends or bool(np.max(np.abs(found.value)) > 1e-6 * size)
-        return depends
+        return depends and is_sound(record, f, x, scale)
     except Exception:
         return False
 

@@ -33,6 +33,9 @@ parameters decide what is tried first. A function is part of the corpus if its p
 
 - returns finite floats or float arrays that depend on floats among the arguments,
 - is smooth: central differences with two step sizes agree, for first and second derivatives,
+- has differences that mean its derivative: it is not a staircase with narrow steps, as after
+  rounding; it does not change when all floats move by one rounding error; and it does not depend
+  on a basis of a null space, which LAPACK chooses,
 - takes less than 50 ms, gives the same result each time, and does not print, read files, draw
   random numbers or cache results by float.
 
@@ -86,12 +89,41 @@ def escape(message: str) -> str:
     return f"`{text[:160]}{'…' if len(text) > 160 else ''}`"
 
 
+# Why functions fail that no change of functrans could help.
+_REASONS = {
+    "skyfield.keplerlib.propagate": (
+        "It finds a root by bisection: the result is a point where the search looked, whose derivative "
+        "is not that of the root. `custom_root` has it."
+    ),
+}
+_REASONS_OF_IDIOMS = {
+    "cache or dict": (
+        "A traced number cannot be a key: a cache would return the result for one value in place of "
+        "that for another."
+    ),
+    "float()": (
+        "Only a plain number fits into an object of a subclass of `float`, or into an argument of "
+        "compiled code."
+    ),
+    "memory": "Only plain numbers fit into the memory of an array of a subclass of `np.ndarray`.",
+    "np.array": "The code calls methods of `np.ndarray` by its class, as in `np.ndarray.flatten(x)`.",
+    "scipy": "These functions of SciPy have no counterpart in `functrans.scipy`.",
+}
+
+
 def _listed(failures: list[Failure]) -> list[str]:
     """One line per function, with its transforms."""
     names: dict[str, list[str]] = {}
     for record, verdict in failures:
         names.setdefault(record.label, []).append(verdict.transform)
-    return [f"- `{label}`: {', '.join(kinds)}" for label, kinds in sorted(names.items())]
+    return [
+        f"- `{label}`: {', '.join(kinds)}" + (f". {_REASONS[label]}" if label in _REASONS else "")
+        for label, kinds in sorted(names.items())
+    ]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def page(results: list[Result]) -> str:
@@ -134,8 +166,10 @@ def page(results: list[Result]) -> str:
         ]
         for name, group in groups(errors):
             lines += ["", f"### Errors about {name}" if name != "other" else "### Other errors", ""]
+            if name in _REASONS_OF_IDIOMS:
+                lines += [_REASONS_OF_IDIOMS[name], ""]
             for message, same in messages(group)[:6]:
                 record, verdict = same[0]
                 example = f"{verdict.transform} of `{record.label}`"
-                lines.append(f"- {len(same)} times {escape(message)}, for instance {example}")
+                lines.append(f"- {_times(len(same))} {escape(message)}, for instance {example}")
     return "\n".join(lines) + "\n"

@@ -1,9 +1,11 @@
 """Tables of verdicts, and lists of failures."""
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tools.corpus.judge import Verdict
 from tools.corpus.records import Record
@@ -15,6 +17,16 @@ class Result:
 
     record: Record
     verdicts: list[Verdict]
+
+
+def load(path: Path) -> list[Result]:
+    """Results that were written with `--results`."""
+    with path.open(encoding="utf-8") as lines:
+        stored = [json.loads(line) for line in lines]
+    return [
+        Result(Record(**each["record"]), [Verdict(**verdict) for verdict in each["verdicts"]])
+        for each in stored
+    ]
 
 
 # Where the messages of functrans name a line of the function.

@@ -32,6 +32,7 @@ from functrans.core.hooks import are_enabled, original_of
 
 _STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR"})  # array[i] = x, array.real = x
 _READS = frozenset({"BINARY_SUBSCR", "BINARY_SLICE"})  # array[x]
+_OPERATIONS = frozenset({"BINARY_OP", "COMPARE_OP"})  # array * [x, 1]
 _STORING = frozenset({"fill", "put", "__setitem__", "setitem", "fill_diagonal"})  # by a call
 # Functions whose results have no derivative: they may read the value.
 _PREDICATES = tuple(
@@ -102,6 +103,17 @@ def plain_value(tracer: Any, method: str) -> Any:
     return concrete(tracer)
 
 
+def note_text(tracer: Any, text: str) -> None:
+    """Remember the text of a number where the code may read it again: float("{:.18f}".format(x))."""
+    frame = errors.calling_frame()
+    if frame is None or "float" not in frame.f_code.co_names or not is_differentiated(tracer):
+        return
+    learn()
+    running = running_interpreters()
+    if running and running[0].plan is not None:
+        running[0].plan.texts[text] = tracer
+
+
 def learn() -> bool:
     """Let the next run have the hooks that would have kept this value traced; whether there will be one."""
     from functrans.core import learning
@@ -152,8 +164,9 @@ def warn_of_lost_derivative(conversion: str, depth: int) -> None:
 def conversion_error(tracer: Any) -> errors.FunctransError:
     """The error for a traced value that would become a plain one, depending on what the user's line calls."""
     calling = errors.calling_frame()
-    indexing = calling is not None and operation_at(calling) in _READS
-    if indexing or _is_method_of_array(calling):  # array[x], array.dot(x)
+    operation = "" if calling is None else operation_at(calling)
+    # array[x], array * [x, 1], array.dot(x)
+    if operation in _READS or operation in _OPERATIONS or _is_method_of_array(calling):
         learn_assignment()
     else:
         learn()
@@ -236,7 +249,9 @@ def _explanation(name: str | None, function: Any, frame: FrameType | None) -> tu
     if package == "numpy":
         return (
             f"{module}.{name} would make a plain array of traced values, without derivatives",
-            f"Write functrans.{module}.{name}, which accepts traced values, even in lists.",
+            f"Write functrans.{module}.{name}, which accepts traced values, even in lists."
+            if _has_counterpart(module, name)
+            else _OWN_RULE,
         )
     if module == "statistics" and name in STATISTICS:
         return (
@@ -250,6 +265,14 @@ def _explanation(name: str | None, function: Any, frame: FrameType | None) -> tu
         )
     called = f"{module}.{name}" if module not in ("", "builtins", "__main__") else name
     return f"{called} asks for a plain value, which has no derivative", _OWN_RULE
+
+
+def _has_counterpart(module: str, name: str) -> bool:
+    """Whether functrans.numpy has a function of its own under a name of NumPy's."""
+    if module not in ("numpy", "numpy.linalg", "numpy.fft"):
+        return False
+    ours = getattr(importlib.import_module(f"functrans.{module}"), name, None)
+    return ours is not None and ours is not getattr(sys.modules[module], name, None)
 
 
 def _numpy_object_at_work(user: FrameType | None) -> Any:

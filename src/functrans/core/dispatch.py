@@ -28,7 +28,7 @@ class _Running(threading.local):
         self.watchers: list[Watcher] = []
 
 
-_running = _Running()
+running = _Running()  # see also running_interpreters
 ALWAYS_ON = 1  # the level of the tape behind tensors, below every transform
 _levels = count(ALWAYS_ON + 1)
 
@@ -111,7 +111,7 @@ class Interpreter(Block):
         self.bottom = not at_work
 
     def __enter__(self) -> Any:
-        stack = _running.stack
+        stack = running.stack
         if stack:
             _last_of(stack)
         stack.append(self)
@@ -126,7 +126,7 @@ class Interpreter(Block):
                     self.starting, plan.starting = plan.starting, None
                 self.plan, self.plan_size = plan, plan.size
                 install(plan, self.level, self.function)
-        if _running.watchers and (tool := watcher()) is not None:
+        if running.watchers and (tool := watcher()) is not None:
             tool.attach(self)
         return self
 
@@ -134,7 +134,7 @@ class Interpreter(Block):
         self, kind: Any = None, error: BaseException | None = None, traceback: Any = None
     ) -> None:
         self.closed = True
-        stack = _running.stack
+        stack = running.stack
         if self in stack:
             while (last := stack[-1]) is not self:
                 last.leave()
@@ -143,12 +143,14 @@ class Interpreter(Block):
                 unpoint(self.pointing)
             if error is not None and len(stack) == 1 and isinstance(error, Exception):
                 _learn_from(error, traceback)
-            plan, problem = self.plan, None
+            plan, problem, grown = self.plan, None, False
             if plan is not None:
                 problem = uninstall(plan, self.level)
+                grown = plan.size > self.plan_size
+                self.plan = None
             stack.pop()
-            if plan is not None or self.declined is not None:
-                self._check_plan(plan, kind, problem)
+            if grown or problem is not None or self.declined is not None:
+                self._check_plan(plan, grown, kind, problem)
         # NumPy hides the reason why `array[i] = tracer` failed behind its own error, and some C functions
         # do not check whether float(tracer) failed.
         if error is not None and isinstance(error, (TypeError, ValueError, SystemError)):
@@ -158,14 +160,14 @@ class Interpreter(Block):
         if error is not None:
             explain(error, traceback, self)
 
-    def _check_plan(self, plan: HookPlan | None, kind: Any, problem: Exception | None) -> None:
+    def _check_plan(
+        self, plan: HookPlan | None, grown: bool, kind: Any, problem: Exception | None
+    ) -> None:
         """Run again if this run has shown that more hooks are needed."""
-        self.plan = None
         declined, self.declined = self.declined, None
         if kind is not None and not issubclass(kind, Exception):
             return
         # The next run must find the larger plan, or it would end like this one.
-        grown = plan is not None and plan.size > self.plan_size
         if grown and self.reruns and plan_of(self.function) is plan:
             if plan is not None and self.starting is not None:
                 self.starting.restore()
@@ -247,14 +249,14 @@ class Watcher(Block):
         self.inside: list[tuple[Any, Any]] = [(each, type(each)) for each in running_interpreters()]
         watcher()  # ends those left over by an interruption
         unusual.append(self)
-        _running.watchers.append(self)
+        running.watchers.append(self)
         for interpreter, _ in self.inside:
             self.attach(interpreter)
 
     def leave(self, *exc_info: Any) -> None:
         for interpreter, kind in self.inside:
             interpreter.__class__ = kind
-        watchers = _running.watchers
+        watchers = running.watchers
         if self in watchers:
             del watchers[watchers.index(self) :]
         if self in unusual:
@@ -275,7 +277,7 @@ class Watcher(Block):
 
 def watcher() -> Watcher | None:
     """The tool that watches this thread, if there is one."""
-    watchers = _running.watchers
+    watchers = running.watchers
     return _last_of(watchers) if watchers else None
 
 
@@ -331,7 +333,7 @@ DETAIL: Any = Tracer.__dict__["detail"]
 
 def running_interpreters() -> list[Interpreter]:
     """The interpreters at work in this thread, outermost first."""
-    stack = _running.stack
+    stack = running.stack
     if stack:
         _last_of(stack)
     return stack

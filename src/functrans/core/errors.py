@@ -148,13 +148,14 @@ class ArrayConversionError(FunctransError, TypeError):
 
 
 class TypeTestError(FunctransError, TypeError):
-    """`type(x) == np.ndarray` of a traced value; only `isinstance` works.
+    """`type(x) == np.ndarray` of a traced value, without hooks; only `isinstance` works.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from functrans import grad
-    >>> grad(lambda x: np.sum(x) if type(x) == np.ndarray else x)(np.ones(3))
+    >>> from functrans import grad, use_hooks
+    >>> with use_hooks(False):
+    ...     grad(lambda x: np.sum(x) if type(x) == np.ndarray else x)(np.ones(3))
     Traceback (most recent call last):
         ...
     functrans.errors.TypeTestError: type(x) == ndarray cannot be answered ...

@@ -46,6 +46,9 @@ class OpenArray(ConcreteTracer):
         made.flags.writeable = copy is True
         return made
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.value.__reduce_ex__(protocol)  # as the plain array that it is
+
     # It has no derivative to lose: one without axes may be assigned into a plain array.
 
     def __int__(self) -> int:

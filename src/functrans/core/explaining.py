@@ -30,7 +30,8 @@ def explain(error: BaseException, traceback: Any, interpreter: Any) -> None:
             better = errors.AssignmentError(
                 f"an array that is assigned to is read-only, at {place}. While {interpreter.transform} "
                 "runs, arguments that are not differentiated are read-only, to protect the caller's "
-                "arrays. Change a copy: y = functrans.numpy.array(y)."
+                "arrays, and so are plain copies of arrays that accept traced values, because a change of "
+                "the copy would be lost. Change a copy of your own: y = functrans.numpy.array(y)."
             )
             raise better.with_traceback(error.__traceback__) from None
     elif type(error) is TypeError and (reason := _reason(str(error), traceback)) is not None:

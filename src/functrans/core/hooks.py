@@ -55,6 +55,8 @@ class Hook(NamedTuple):
     when_mentioned: bool
     # What to call if a transform is given the function itself; None if that is the hook.
     direct: Any = None
+    # For a class that stays as it is: its methods to replace, as arguments of `HookPlan.add`.
+    methods: tuple[tuple[Any, str, Any, Any], ...] = ()
 
 
 # The packages with hooks, and the modules that have them, which are imported when first needed. Such a module
@@ -85,6 +87,18 @@ def hook_of(original: Any) -> Hook | None:
     return found[1]
 
 
+def meant_by(function: Any) -> Any:
+    """What our code calls if the user has given it a function that has a hook."""
+    original = original_of(function)
+    if not _State.enabled or type(original) not in _OF_PACKAGES:
+        return function
+    hook = hook_of(original)
+    return function if hook is None else hook.direct or hook.function
+
+
+_OF_PACKAGES = (BuiltinFunctionType, FunctionType)
+
+
 def knows(package: str) -> bool:
     """Whether there are hooks for functions of a package."""
     return package in PACKAGES
@@ -110,7 +124,10 @@ def _public_name(original: Any) -> tuple[str, str]:
 
     if isinstance(original, np.ufunc):
         return ("numpy", original.__name__)
-    name = getattr(original, "__name__", None)
+    try:
+        name = getattr(original, "__name__", None)
+    except Exception:  # some packages have objects that stand for what is not installed, and raise
+        return "", ""
     if not isinstance(name, str):
         return ("numpy", _NAMELESS[id(original)]) if id(original) in _NAMELESS else ("", "")
     return module_of(original), name
@@ -122,6 +139,7 @@ _NAMELESS = {id(getattr(np, name)): name for name in ("r_", "c_", "mgrid", "ogri
 
 ABSENT: Any = object()  # stands for a name of Python's own, which a module's globals do not have
 BUILTINS: dict[str, Any] = {}  # the hooks for float and complex, by name
+MENTIONED_BUILTINS: dict[str, Any] = {}  # the same for `type`, installed for code that mentions it
 
 
 class Target:
@@ -156,11 +174,15 @@ class HookPlan:
     __slots__ = (
         "deciding",
         "made",
+        "notes",
         "opens_arguments",
+        "other",
+        "quick",
         "size",
         "stand_ins",
         "starting",
         "targets",
+        "texts",
     )
 
     def __init__(self) -> None:
@@ -169,11 +191,17 @@ class HookPlan:
             set()
         )  # code of packages that has decided by a traced value, by id
         self.targets: dict[tuple[int, str], Target] = {}
+        # The targets again: names that modules have, with what `install` needs, and all others.
+        self.quick: list[tuple[dict[str, Any], str, Any, Any]] = []
+        self.other: list[Target] = []
         self.size = 0  # increases with everything that is added
         self.opens_arguments = False  # whether plain arguments accept traced values
-        self.made: dict[
-            int, tuple[CodeType, int]
-        ] = {}  # arrays by id, and the calls that made them
+        self.notes = (
+            False  # whether calls that make arrays are noted: after an assignment has failed
+        )
+        # Arrays by id, and the calls that made them: code, instruction, and globals.
+        self.made: dict[int, tuple[CodeType, int, dict[str, Any]]] = {}
+        self.texts: dict[str, Any] = {}  # traced numbers by the texts that they were formatted as
         self.stand_ins: Any = None  # see functrans.core.stand_ins
 
     def add(self, namespace: Any, name: str, original: Any, hook: Any) -> None:
@@ -181,6 +209,10 @@ class HookPlan:
         if target.key not in self.targets:
             self.targets[target.key] = target
             self.size += 1
+            if type(namespace) is dict and original is not ABSENT:
+                self.quick.append((namespace, name, original, hook))
+            else:
+                self.other.append(target)
 
     def __bool__(self) -> bool:
         return bool(self.targets) or self.opens_arguments
@@ -194,6 +226,9 @@ _users: dict[
 ] = {}  # the levels of the transforms that need an installed name
 
 
+noting: set[int] = set()  # the levels of the transforms whose plans note arrays
+
+
 def _renew_lock() -> None:
     global _lock
     _lock = threading.RLock()
@@ -203,32 +238,68 @@ if hasattr(os, "register_at_fork"):  # another thread may have held it
     os.register_at_fork(after_in_child=_renew_lock)
 
 
+# The transform whose hooks are in place, if it is the only one. Most are: they need no entries in `_users`.
+_sole: tuple[HookPlan, int] | None = None
+
+
 def install(plan: HookPlan, level: int, function: Any) -> None:
     """Put the hooks of a plan in place, for the transform of this level."""
+    global _sole
     with _lock:
-        for key, target in plan.targets.items():
-            users = _users.get(key)
-            if users is None:
-                users = _users[key] = set()
-            users.add(level)
+        if _sole is None and not _users:
+            _sole = (plan, level)
+        else:
+            if _sole is not None:
+                first, _sole = _sole, None
+                _note_users(*first)
+            _note_users(plan, level)
+        for namespace, name, original, hook in plan.quick:
+            if namespace.get(name) is original:
+                namespace[name] = hook
+        for target in plan.other:
             target.put(target.hook, target.original)
+        if plan.notes:
+            noting.add(level)
         if plan.stand_ins is not None:
             plan.stand_ins.install(level, traced_function(function))
 
 
+def _note_users(plan: HookPlan, level: int) -> None:
+    for key in plan.targets:
+        _users.setdefault(key, set()).add(level)
+
+
 def uninstall(plan: HookPlan, level: int) -> Exception | None:
     """Put the originals back, where no other transform needs the hook; returns an error to raise, if any."""
+    global _sole
     with _lock:
-        for key, target in list(plan.targets.items()):
-            users = _users.get(key)
-            if users is None:
-                continue
-            users.discard(level)
-            if not users:
+        if _sole is not None and _sole[1] == level:
+            _sole = None
+            for namespace, name, original, hook in plan.quick:
+                if namespace.get(name) is hook:
+                    namespace[name] = original
+            for target in plan.other:
                 target.put(target.original, target.hook)
-                del _users[key]
-        plan.made.clear()
+        else:
+            _remove_shared(plan, level)
+        if plan.notes:
+            noting.discard(level)
+            plan.made.clear()
+        if plan.texts:
+            plan.texts.clear()
         return None if plan.stand_ins is None else plan.stand_ins.uninstall(level)
+
+
+def _remove_shared(plan: HookPlan, level: int) -> None:
+    """The same if there are hooks of other transforms, too."""
+    for key, target in list(plan.targets.items()):
+        users = _users.get(key)
+        if users is None:
+            continue
+        users.discard(level)
+        if not users:
+            target.put(target.original, target.hook)
+            del _users[key]
 
 
 # Plans by the code of functions.

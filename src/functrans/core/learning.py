@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from inspect import getattr_static
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
@@ -13,11 +15,12 @@ import numpy as np
 
 from functrans.core import hooks
 from functrans.core.calls import assigned_at, called_at, called_name, called_path, module_of
-from functrans.core.dispatch import running_interpreters
+from functrans.core.dispatch import running, running_interpreters
 from functrans.core.hooks import HookPlan, hook_of, original_of
-from functrans.core.places import is_in_standard_library, is_ours, is_outside
+from functrans.core.places import is_in_standard_library, is_ours, takes_hooks
 
 _MOST_FUNCTIONS = 400  # that are read for one plan
+_CACHED: Any = type(lru_cache(lambda: None))
 _COMPILED = ("numpy", "scipy")  # what their functions need is learned when they are called
 
 
@@ -27,9 +30,9 @@ _COMPILED = ("numpy", "scipy")  # what their functions need is learned when they
 def read(function: FunctionType, plan: HookPlan) -> None:
     """Add the hooks for all functions that a function mentions, and those that functions it calls do."""
     seen: set[CodeType] = set()
-    waiting: list[Any] = [function]
+    waiting: deque[Any] = deque([function])
     while waiting and len(seen) < _MOST_FUNCTIONS:
-        each = waiting.pop()
+        each = waiting.popleft()  # the nearest first
         code = each.__code__
         if id(code) in seen or is_in_standard_library(code):
             continue
@@ -59,6 +62,8 @@ def _read_code(
     for name in names:
         value = namespace.get(name)
         if value is None:
+            if name in hooks.MENTIONED_BUILTINS and not _tells_arrays_apart(namespace):
+                plan.add(namespace, name, hooks.ABSENT, hooks.MENTIONED_BUILTINS[name])
             value = sys.modules.get(name)  # `import numpy` inside the function
             if value is None or not hooks.knows(name.split(".")[0]):
                 continue
@@ -67,6 +72,12 @@ def _read_code(
         elif _add(namespace, name, value, plan, everything) is None:
             found += _functions_of(value)
     return found
+
+
+def _tells_arrays_apart(namespace: dict[str, Any]) -> bool:
+    """Whether a module asks arrays for their namespace, as the array API standard has it."""
+    codes = [value.__code__ for value in namespace.values() if type(value) is FunctionType]
+    return any("__array_namespace__" in (*code.co_names, *code.co_consts) for code in codes)
 
 
 def _read_module(
@@ -96,9 +107,14 @@ def _add(
     wanted = hook is not None and (
         hook.when_mentioned or (everything and not isinstance(original, (type, np.ufunc)))
     )
-    if hook is None or not wanted or _is_home(namespace, original):
+    if hook is None or not wanted:
         return None
-    plan.add(namespace, name, original, hook.function)
+    for method in hook.methods:
+        plan.add(*method)
+    if _is_home(namespace, original):
+        return None
+    if hook.function is not original:
+        plan.add(namespace, name, original, hook.function)
     return hook
 
 
@@ -113,6 +129,8 @@ def _names(code: CodeType) -> list[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= dict.fromkeys(_names(constant))
+        elif type(constant) is str and "getattr" in code.co_names:  # getattr(np, "array")
+            names[constant] = None
     return list(names)
 
 
@@ -122,17 +140,20 @@ def _functions_of(value: Any) -> list[FunctionType]:
         value = value.__func__
     if not isinstance(value, (FunctionType, type)):
         value = getattr_static(value, "__wrapped__", None) or type(value)
-    module = getattr(value, "__module__", None) or ""
-    if module.split(".")[0] in (*_COMPILED, "functrans", "builtins"):
+    if not isinstance(value, (FunctionType, type)):
+        return []
+    module = value.__module__
+    if isinstance(module, str) and module.split(".")[0] in (*_COMPILED, "functrans", "builtins"):
         return []
     if isinstance(value, FunctionType):
         return [value]
-    if not isinstance(value, type):
-        return []
     found = []
     for kind in value.__mro__[:-1]:
         for member in vars(kind).values():
-            member = getattr(member, "__func__", getattr(member, "fget", member))
+            if isinstance(member, (staticmethod, classmethod)):
+                member = member.__func__
+            elif isinstance(member, (property, cached_property)):
+                member = member.fget if isinstance(member, property) else member.func
             if isinstance(member, FunctionType) and not is_ours(member.__code__):
                 found.append(member)
     return found
@@ -165,7 +186,7 @@ def learn(frames: list[FrameType] | None = None) -> bool:
         method = hooks.METHODS.get(code)
         if method is not None:
             plan.add(*method[:2], method[0].__dict__[method[1]], method[2])
-        if not is_outside(code):
+        if not takes_hooks(code):
             continue
         _read_code(code, frame.f_globals, plan)
         for value in list(frame.f_locals.values()):  # xp = array_namespace(x)
@@ -185,8 +206,12 @@ def learn_assignment(array: Any = None) -> None:
     if plan is None:
         return
     has_learned = learn()
-    frame = next((f for f in _frames() if is_outside(f.f_code)), None)
+    frame = next((f for f in _frames() if takes_hooks(f.f_code)), None)
     if frame is None:
+        return
+    if not plan.notes:  # the next run will know which call has made the array
+        plan.notes = True
+        plan.size += 1
         return
     for found in (array, assigned_at(frame)):
         root = _root(found)
@@ -197,17 +222,21 @@ def learn_assignment(array: Any = None) -> None:
         return  # the next run may not assign to it, or note the call that has made it
     # It comes from elsewhere, or was computed from others. So everything that the function can reach is made
     # to accept traced values.
-    from functrans.core.stand_ins import add_stand_ins
-
     for each in _frames():
-        if is_outside(each.f_code):
+        if takes_hooks(each.f_code):
             _read_code(each.f_code, each.f_globals, plan, everything=True)
     for site in plan.made.values():
         _open(*site, plan)
     if not plan.opens_arguments:
         plan.opens_arguments = True
         plan.size += 1
-    add_stand_ins(plan, _frames())
+    _add_stand_ins(plan, _frames())
+
+
+def _add_stand_ins(plan: HookPlan, frames: list[FrameType], arrays: bool = True) -> None:
+    from functrans.core.stand_ins import add_stand_ins  # which is seldom needed
+
+    add_stand_ins(plan, frames, arrays)
 
 
 def _read_methods(plan: HookPlan) -> bool:
@@ -232,7 +261,7 @@ def learn_decision() -> None:
     user's code mentions them; this is for those that were called in a way that cannot be read.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_outside(frame.f_code):
+    while frame is not None and not takes_hooks(frame.f_code):
         frame = frame.f_back
     if frame is None or not _is_compiled(frame):
         return
@@ -252,10 +281,10 @@ def _growing_plan() -> HookPlan | None:
     """The plan of the outermost transform in this thread."""
     if not hooks.are_enabled():
         return None
-    running = running_interpreters()
-    if not running:
+    interpreters = running_interpreters()
+    if not interpreters:
         return None
-    outermost = running[0]
+    outermost = interpreters[0]
     if outermost.plan is None:
         outermost.plan = hooks.enlarged(outermost.function)
     return outermost.plan
@@ -275,24 +304,39 @@ def _frames() -> list[FrameType]:
 
 def _add_called(frame: FrameType, plan: HookPlan) -> None:
     """Add the hook for the function that a frame calls, under every name that the code may use."""
-    _, value = called_at(frame)
+    name, value = called_at(frame)
     original = original_of(value)
     hook = hook_of(original) if value is not None else None
-    if hook is None:
+    path = called_path(frame)
+    owner = None if path is None else _owner(path, frame)
+    if not isinstance(owner, ModuleType) and (hook is not None or name is None):
+        # The function is stored elsewhere: self.solve = np.linalg.solve, or FUNCTIONS["sin"](x).
+        _add_stand_ins(plan, [frame], arrays=False)
+    for method in () if hook is None else hook.methods:
+        plan.add(*method)
+    if hook is None or hook.function is original:
         return
     public = sys.modules.get(module_of(original))
     if public is None:  # the name is hooked already, or private
-        path = called_path(frame)
-        public = None if path is None else _owner(path, frame)
+        public = owner
     if isinstance(public, ModuleType):
-        plan.add(vars(public), original.__name__, original, hook.function)
-    for alias, other in list(frame.f_globals.items()):
-        if other is original and not _is_home(frame.f_globals, original):
-            plan.add(frame.f_globals, alias, original, hook.function)
+        _add_everywhere(vars(public), original, hook.function, plan)
+    if not _is_home(frame.f_globals, original):
+        _add_everywhere(frame.f_globals, original, hook.function, plan)
+
+
+def _add_everywhere(namespace: dict[str, Any], original: Any, hook: Any, plan: HookPlan) -> None:
+    """Add a hook under all names of a function: np.double is np.float64."""
+    for alias, value in list(namespace.items()):
+        if value is original or value is hook:
+            plan.add(namespace, alias, original, hook)
 
 
 def _owner(path: tuple[str, ...], frame: FrameType) -> Any:
     """The module in whose namespace the last name of a path is."""
+    if len(path) == 1:
+        is_global = path[0] in frame.f_globals and path[0] not in frame.f_locals
+        return sys.modules.get(frame.f_globals.get("__name__") or "") if is_global else None
     value: Any = frame.f_locals.get(path[0], frame.f_globals.get(path[0]))
     for name in path[1:-1]:
         value = vars(value).get(name) if isinstance(value, ModuleType) else None
@@ -313,32 +357,42 @@ def _root(array: Any) -> Any:
 # Calls that make arrays. An array that receives a traced value is made again as one that accepts it; those
 # made by all other calls stay plain, and as fast as before.
 
-_open_sites: dict[
+open_sites: dict[
     int, tuple[Any, set[int]]
 ] = {}  # by the id of the code, which is referenced weakly
 
 
-def _open(code: CodeType, instruction: int, plan: HookPlan) -> bool:
+def _open(code: CodeType, instruction: int, namespace: dict[str, Any], plan: HookPlan) -> bool:
     """Let a call make arrays that accept traced values from now on; False if it does already."""
     key = id(code)
-    reference, offsets = _open_sites.get(key, (None, None))
+    reference, offsets = open_sites.get(key, (None, None))
     if reference is None or reference() is not code:
         offsets = set()
-        _open_sites[key] = (ref(code, hooks.forgetting(_open_sites, key)), offsets)
+        open_sites[key] = (ref(code, hooks.forgetting(open_sites, key)), offsets)
     assert offsets is not None
     names = {target.name for target in plan.targets.values()}
     called = called_name(code, instruction)
     # Compiled code, such as np.random.uniform, makes arrays with np.empty, too, and needs plain ones.
-    if instruction in offsets or called not in names:
+    if instruction in offsets or called not in names or not takes_hooks(code):
+        return False
+    if _is_cached(code, namespace):
         return False
     offsets.add(instruction)
     plan.size += 1
     return True
 
 
+def _is_cached(code: CodeType, namespace: dict[str, Any]) -> bool:
+    """Whether a piece of code is that of a function or method whose results lru_cache keeps."""
+    values = list(namespace.values())
+    for kind in [value for value in values if isinstance(value, type)]:
+        values += vars(kind).values()
+    return any(type(value) is _CACHED and value.__wrapped__.__code__ is code for value in values)
+
+
 def is_open(frame: FrameType) -> bool:
     """Whether the call at which a frame is makes arrays that accept traced values."""
-    found = _open_sites.get(id(frame.f_code))
+    found = open_sites.get(id(frame.f_code))
     is_known = found is not None and frame.f_lasti in found[1] and found[0]() is frame.f_code
     return is_known and not _runs_plainly(frame)
 
@@ -354,6 +408,6 @@ def _runs_plainly(frame: FrameType) -> bool:
 
 def note_made(array: Any, frame: FrameType) -> None:
     """Remember which call has made an array, for this run."""
-    running = running_interpreters()
-    if running and running[0].plan is not None:
-        running[0].plan.made[id(array)] = (frame.f_code, frame.f_lasti)
+    stack = running.stack
+    if stack and (plan := stack[0].plan) is not None and plan.notes:
+        plan.made[id(array)] = (frame.f_code, frame.f_lasti, frame.f_globals)

@@ -17,7 +17,7 @@ import numpy as np
 
 from functrans.core import errors
 from functrans.core.calls import called_at
-from functrans.core.conversions import plain_value
+from functrans.core.conversions import learn, plain_value
 from functrans.core.dispatch import Tracer, is_plain
 from functrans.core.shapes import PYTHON_SCALARS
 from functrans.core.views import is_mutable
@@ -48,6 +48,7 @@ class TracerType(type):
         if not isinstance(other, type) or not issubclass(other, (Tracer, *_VALUES)):
             return False
         if errors.is_outside(sys._getframe(1).f_code):  # NumPy has other tests, too
+            learn()
             name = "type(y)" if issubclass(other, Tracer) else other.__name__
             raise errors.TypeTestError(
                 f"type(x) == {name} cannot be answered for a traced value, "

@@ -84,14 +84,26 @@ def is_outside(code: Any) -> bool:
     return _author(code.co_filename) is not _FUNCTRANS
 
 
+def takes_hooks(code: Any) -> bool:
+    """Whether calls in a piece of code have hooks: those in code from outside, and in numpy.polynomial.
+
+    That package is written with NumPy's public functions, like code of users. The rest of NumPy means its own
+    functions, on plain arrays.
+    """
+    return is_outside(code) or code.co_filename.startswith(_POLYNOMIALS)
+
+
+_POLYNOMIALS = os.path.join(os.path.dirname(os.path.abspath(np.__file__)), "polynomial", "")
+
+
 def is_in_standard_library(code: Any) -> bool:
     """Whether code is Python's own."""
     return _author(code.co_filename) is _LIBRARY
 
 
 def calling_frame() -> Any:
-    """The innermost frame that is neither functrans' own nor NumPy's; None if there is none."""
-    return next((f for f in _frames(sys._getframe(1)) if is_outside(f.f_code)), None)
+    """The innermost frame whose calls have hooks; None if there is none."""
+    return next((f for f in _frames(sys._getframe(1)) if takes_hooks(f.f_code)), None)
 
 
 def user_frame(start: Any = None) -> Any:

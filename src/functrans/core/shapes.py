@@ -82,7 +82,8 @@ def shape_of(value: Any) -> tuple[int, ...]:
     try:
         return value.shape  # type: ignore[no-any-return]
     except AttributeError:
-        raise _no_array(value) from None
+        _python_number(value)
+        return ()
 
 
 def dtype_of(value: Any) -> np.dtype[Any]:
@@ -91,7 +92,15 @@ def dtype_of(value: Any) -> np.dtype[Any]:
     try:
         return value.dtype if weak is None else weak
     except AttributeError:
-        raise _no_array(value) from None
+        return _WEAK_DTYPES[_python_number(value)]
+
+
+def _python_number(value: Any) -> type:
+    """The type of numbers of which a value's type is a subclass, such as `class Meters(float)`."""
+    for kind in PYTHON_SCALARS:
+        if issubclass(type(value), kind):
+            return kind
+    raise _no_array(value)
 
 
 def no_objects() -> errors.InputTypeError:
@@ -122,7 +131,7 @@ def spec_of(value: Any) -> ArraySpec:
     try:
         return ArraySpec(value.shape, value.dtype)
     except AttributeError:
-        raise _no_array(value) from None
+        return ArraySpec((), _WEAK_DTYPES[_python_number(value)], True)
 
 
 def is_python_number(spec: ArraySpec) -> bool:

@@ -19,6 +19,7 @@ from functrans.core.conversions import (
     conversion_error,
     learn_assignment,
     learn_decision,
+    note_text,
     plain_number,
     plain_value,
     refuse_assignment,
@@ -162,7 +163,11 @@ class ArrayTracer(Tracer, metaclass=TracerType):
         return f"<{self.dtype}{list(self.shape)} traced by {transform}: {self.describe_value()}>"
 
     def __format__(self, spec: str) -> str:
-        return format(repr(self), spec) if not spec else format(concrete(self), spec)
+        if not spec:
+            return format(repr(self), spec)
+        text = format(concrete(self), spec)
+        note_text(self, text)
+        return text
 
     # NumPy's protocols.
 

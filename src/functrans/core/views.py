@@ -100,13 +100,18 @@ def _missing(value: Any) -> Any:
 
 _as_tracer: Any = _missing
 _layout_of: Any = _missing
+_watch: Any = None
 
 
-def install(as_tracer: Any = None, layout_of: Any = None) -> None:
-    """Set how a tracer holds a plain array, and how an array lies in memory."""
-    global _as_tracer, _layout_of
+def install(as_tracer: Any = None, layout_of: Any = None, watch: Any = None) -> None:
+    """Set how a tracer holds a plain array, how an array lies in memory, and who watches assignments.
+
+    The watcher is called with each array of plain values that is about to receive traced ones.
+    """
+    global _as_tracer, _layout_of, _watch
     _as_tracer = as_tracer or _as_tracer
     _layout_of = layout_of or _layout_of
+    _watch = watch or _watch
 
 
 def mark_as_array(array: Any) -> None:
@@ -143,6 +148,8 @@ def overwrite(target: Any, new: Any) -> None:
         if not array.shape:
             mark_as_array(array)
             value = in_form(value, as_array=True)
+        if _watch is not None and value.interpreter.level and not array.interpreter.level:
+            _watch(array)
         value.copy_to(array)
         _refresh(array, child)
         child = array

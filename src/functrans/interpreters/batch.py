@@ -17,9 +17,17 @@ import numpy as np
 from functrans.core import errors
 from functrans.core.dispatch import DETAIL, Interpreter, concrete
 from functrans.core.evaluate import as_constant, compute
-from functrans.core.primitive import Collective, HigherOrder, InAllLanes
+from functrans.core.primitive import (
+    AS_ARRAY,
+    AS_FIRST,
+    Collective,
+    HigherOrder,
+    InAllLanes,
+    always_number,
+)
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.tracer import HiddenTracer
+from functrans.core.views import is_array_not_number, mark_as_array
 
 
 class BatchTracer(HiddenTracer):
@@ -104,8 +112,13 @@ class Batch(Interpreter):
         else:
             out = primitive.batch(primitive, tuple(values), tuple(batched), self.size, params)
         if primitive.outputs:
-            return tuple(map(self._result, out))
-        return BatchTracer(self, as_constant(out))
+            results = tuple(map(self._result, out))
+            if type(primitive) is HigherOrder:
+                for k in primitive.form(params):
+                    if type(results[k]) is BatchTracer:
+                        mark_as_array(results[k])
+            return results
+        return _formed(BatchTracer(self, as_constant(out)), primitive, args, params)
 
     # Whether results that are the same in all lanes stay without an axis for them (`InAllLanes`). The user's
     # code may assign to results, so there they are as traced as others.
@@ -121,7 +134,7 @@ class Batch(Interpreter):
             return self.process(primitive, (x,), {})
         value = self.hidden(x)
         out = primitive.impl(value) if self.bottom else compute(primitive, value)
-        return BatchTracer(self, out)
+        return _formed(BatchTracer(self, out), primitive, (x,), {})
 
     def process2(self, primitive: Any, x: Any, y: Any) -> Any:
         # The common case needs no alignment of axes: equal ranks, or a batch and a value of lower rank.
@@ -183,3 +196,12 @@ class Batch(Interpreter):
                 "branch of an `if`, or are in another chunk. Use np.where instead of `if` before a "
                 "collective, and leave chunk_size out."
             )
+
+
+def _formed(result: BatchTracer, primitive: Any, args: tuple[Any, ...], params: Any) -> BatchTracer:
+    """A result; if a lane of it has no axes, with a mark that says whether it is an array or a number."""
+    if result.value.ndim == 1 and primitive.form is not always_number:
+        form = primitive.form(params)
+        if form == AS_ARRAY or (form == AS_FIRST and is_array_not_number(args[0])):
+            mark_as_array(result)
+    return result

@@ -12,6 +12,7 @@ from functrans.core.custody import is_private
 from functrans.core.dispatch import Tracer, concrete, is_plain
 from functrans.core.evaluate import OpenArray
 from functrans.core.floating_point import real_part
+from functrans.core.likeness import is_weak
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of, shape_of
 from functrans.core.tracer import as_any_array, as_operand, install_assign, install_method
 from functrans.core.views import View, held, is_mutable, link, mark_as_array, overwrite, view_of
@@ -277,7 +278,7 @@ def without_flags(x: Any, key: Any) -> tuple[Any, Any]:
     for entry in entries:
         if is_flag(entry):
             axes.append(None)
-            places.append(np.zeros(int(bool(entry)), np.intp))
+            places.append(np.zeros(int(bool(concrete(entry))), np.intp))
             continue
         if entry is Ellipsis:
             axes.append(Ellipsis)
@@ -394,7 +395,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     """x[key] = value for a traced x, and every key that NumPy accepts."""
     if not is_mutable(x):
         raise TypeError(f"a scalar ({x.dtype}) does not support item assignment")
-    value = _assigned(value, x)
+    value = _real_if_stored_so(_assigned(value, x), x)
     if isinstance(key, list):
         key = _operand(key)
     template = _basic(key)
@@ -403,7 +404,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         mask = _mask(x, key)
         if mask is not None and not shape_of(value):
             # Without reading the mask, so that it works on unknown values.
-            overwrite(x, structure.where(mask, _cast_like(value, x), x))
+            overwrite(x, structure.where(mask, cast(value, dtype_of(x)), x))
             return
         x, key = without_flags(x, key)
         template, arrays = _advanced(x, key)
@@ -416,8 +417,6 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         extra = len(shape) - shape_only(x, template, arrays).ndim
         if extra > 0 and shape[:extra] == (1,) * extra:
             value = structure.reshape(value, shape=shape[extra:])
-    if dtype_of(value).kind == "c" and x.dtype.kind in "iuf" and type(value) is not complex:
-        value = real_part(value)
     # A view may refuse, after its own array has changed.
     alone = x.interpreter.bottom and view_of(x) is None and is_private(x, "value")
     alone = alone and not _is_foreign(value, x)
@@ -479,11 +478,19 @@ def _mask(x: Any, key: Any) -> Any:
     return mask.reshape(mask.shape + (1,) * missing) if missing else mask
 
 
-def _cast_like(value: Any, x: Any) -> Any:
-    """A scalar as NumPy would store it in x."""
-    if type(value) is complex and dtype_of(x).kind != "c":
-        raise TypeError("a complex number cannot be assigned into an array of real numbers")
-    return cast(value, dtype_of(x))
+def _real_if_stored_so(value: Any, x: Any) -> Any:
+    """The real part of a complex value for a real array, with NumPy's warning, or its error."""
+    if dtype_of(value).kind != "c" or dtype_of(x).kind not in "biuf":
+        return value
+    refuse_python_complex(value, dtype_of(x).type)
+    return real_part(value)
+
+
+def refuse_python_complex(value: Any, target: Any) -> None:
+    """Raise the error with which NumPy refuses to make a real number of a complex one of Python's."""
+    if is_weak(value) and dtype_of(value).kind == "c":
+        name = "int" if issubclass(target, np.integer) else "float"
+        raise TypeError(f"{name}() argument must be a string or a real number, not 'complex'")
 
 
 def _is_foreign(value: Any, x: Any) -> bool:

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from functrans.core.likeness import is_weak
 from functrans.core.primitive import as_first_argument
 from functrans.core.shapes import PYTHON_SCALARS, cast, dtype_of
 from functrans.core.tracer import UFUNCS, in_numpy
+from functrans.core.views import held
 from functrans.ops.families import constant, elementwise
 
 # Arithmetic. The Python operators are used to evaluate, because they keep Python scalars weak and
@@ -51,8 +53,18 @@ negative = elementwise(np.negative, -1, impl=operator.neg, operator="neg")
 positive = elementwise(np.positive, 1, impl=operator.pos, operator="pos")
 
 
+def _python_base(x: Any, y: Any) -> Any:
+    """The base of a power as Python reads it: (-1.0) ** 0.5 is complex for Python's numbers."""
+    if not is_weak(x) or not is_weak(y):
+        return x
+    base, exponent = held(x), held(y)  # None while a function is staged, for real numbers
+    is_complex = type(base) is float and base < 0 and exponent is not None and exponent.real % 1
+    return x + 0j if is_complex else x
+
+
 def _power_by_base(x: Any, y: Any) -> Any:
     """d(x**y)/dx = y x**(y-1), and 0 at x = y = 0, where the formula would be 0 * inf."""
+    x = _python_base(x, y)
     if type(x) is float:
         x = np.float64(x)  # 0.0 ** -0.5 is inf in NumPy, and an exception in Python
     if type(y) in PYTHON_SCALARS:
@@ -65,8 +77,9 @@ def _power_by_base(x: Any, y: Any) -> Any:
     return y * in_numpy(x) ** np.where((y == 0) & (x == 0), 1, y - 1)
 
 
-def _power_by_exponent(out: Any, x: Any) -> Any:
+def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
     """d(x**y)/dy = x**y log x, and 0 at x = 0, which is the limit for y > 0."""
+    x = _python_base(x, y)
     if type(x) is float:
         x = np.float64(x)
     return out * np.log(np.where(x == 0, 1, x))

@@ -20,11 +20,18 @@ from functrans.core.dispatch import Tracer, running_interpreters
 from functrans.core.hooks import Hook
 from functrans.core.places import is_ours
 
+# The functions of scipy.fftpack that scipy.fft has with the same meaning of their arguments.
+_SAME_IN_FFTPACK = frozenset(
+    {"dct", "idct", "dst", "idst", "fft", "ifft", "fftfreq", "fftshift", "ifftshift"}
+)
+
 
 def find(module: str, name: str, original: Any) -> Hook | None:
     """The hook for a function or a class of SciPy's."""
     if isinstance(original, np.ufunc):
         return None  # which has a protocol
+    if module == "scipy.fftpack" and name in _SAME_IN_FFTPACK:
+        module = "scipy.fft"
     ours = counterpart(module)
     if ours is not None and name in getattr(ours, "REFUSES", ()):
         return Hook(_calling(original, _refusing(module, name, ours.REFUSES[name]), False), True)

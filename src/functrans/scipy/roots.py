@@ -157,7 +157,7 @@ def newton(
     ... )
     array([0.25    , 0.166667])
     """
-    args = arguments(args)
+    args = tuple(args)  # which SciPy unpacks, too
     out = so.newton(
         plainly(func, *args),
         plain(x0),
@@ -353,7 +353,7 @@ def fixed_point(
     >>> round(float(grad(lambda a: fixed_point(lambda x: (x + a / x) / 2, 1.0))(4.0)), 6)
     0.25
     """
-    args = arguments(args)
+    args = tuple(args)
     found = so.fixed_point(plainly(func, *args), plain(x0), (), xtol, maxiter, method)
     traced = vector_root(lambda x: x - as_array(func(x, *args)), np.asarray(found), "fixed_point")
     return found if not is_differentiated(traced) else traced[()]

@@ -7,6 +7,7 @@ arrays. np.zeros(..., like=x) and np.zeros_like(x) are in creation.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -204,14 +205,14 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = No
     """
     if not running_interpreters():
         return np.fromiter(iter, dtype, count)
-    values = list(iter)
+    values = list(iter if count < 0 else islice(iter, count))
     if not holds_tracer(values):
         return open_all(np.fromiter(values, dtype, count), ())
     if len(values) < count:
         raise ValueError(
             f"iterator too short: Expected {count} but iterator had only {len(values)}"
         )
-    return array(values if count < 0 else values[:count], dtype)
+    return array(values, dtype)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:

@@ -19,8 +19,19 @@ def array(value: Any, dtype: Any = None) -> Any:
     """Make an array from nested lists, which may hold traced values."""
     if not holds_tracer(value):
         return opened(np.array(value, dtype=dtype))
+    if dtype is not None and np.dtype(dtype).kind in "iuf":
+        _refuse_complex_numbers(value, np.dtype(dtype).type)
     result: Any = copy(value) if isinstance(value, Tracer) else as_array(value)
     return result if dtype is None else result.astype(np.dtype(dtype))
+
+
+def _refuse_complex_numbers(value: Any, target: Any) -> None:
+    """Refuse complex numbers of Python's, in lists, too, for an array of real numbers, as NumPy does."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _refuse_complex_numbers(item, target)
+    elif isinstance(value, Tracer) or type(value) is complex:
+        access.refuse_python_complex(value, target)
 
 
 def asarray(value: Any, dtype: Any = None) -> Any:
@@ -76,6 +87,7 @@ def full_like(
     *,
     device: Any = None,
 ) -> Any:
+    a = as_array(a) if isinstance(a, (list, tuple)) else a
     chosen = shape_of(a) if shape is None else shape
     if shape is None and not holds_tracer(fill_value):
         held = access.layout(a)

@@ -162,6 +162,10 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     # A power of ten is exact, its inverse is not.
     scale = 10.0 ** abs(decimals)
     rounded = np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale
+    if kind == "f" and decimals > np.finfo(dtype_of(x)).precision:
+        # Most numbers have no digits so far behind the point: they stay, with their derivatives.
+        keeps = np.spacing(np.abs(x)) >= 1 / scale
+        rounded = rounded + np.where(keeps, x - structure.stop_gradient(x), 0.0)
     return rounded.astype(dtype_of(x)) if kind in "iu" else rounded
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
+from functrans.core.hooks import meant_by
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops import indexing
 from functrans.surface.searching import nonzero
@@ -78,6 +79,8 @@ class vectorize:
         if not arrays:
             return self.pyfunc(*args, **kwargs)
 
+        function = meant_by(self.pyfunc)
+
         def one(*entries: Any) -> Any:
             positional, named = list(args), dict(kwargs)
             for place, entry in zip(places, entries, strict=True):
@@ -85,7 +88,7 @@ class vectorize:
                     positional[place] = entry
                 else:
                     named[place] = entry
-            return self.pyfunc(*positional, **named)
+            return function(*positional, **named)
 
         ranks = [0] * len(arrays) if self._core is None else [len(dims) for dims in self._core]
         if len(ranks) != len(arrays):
@@ -145,7 +148,8 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     if not prod(lead):
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     rows = lined_up.reshape((prod(lead), shape_of(x)[axis]))
-    results = np.stack([as_array(func1d(row, *args, **kwargs)) for row in rows])
+    function = meant_by(func1d)
+    results = np.stack([as_array(function(row, *args, **kwargs)) for row in rows])
     core = shape_of(results)[1:]
     order = (*range(axis), *range(len(lead), len(lead) + len(core)), *range(axis, len(lead)))
     return np.transpose(results.reshape(lead + core), order)
@@ -158,7 +162,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     single = ndim_of(array) == 0
     flat = array.reshape(-1)
     conditions = _conditions(condlist, array)
-    functions = list(funclist)
+    functions = [meant_by(function) for function in funclist]
     if len(functions) == len(conditions) + 1:
         covered = np.any(np.stack(conditions), axis=0)
         conditions = [~covered, *conditions]

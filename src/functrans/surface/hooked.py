@@ -8,37 +8,47 @@ from __future__ import annotations
 
 import sys
 from functools import wraps
-from types import FrameType
+from itertools import islice
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
 from functrans.core import hooks
 from functrans.core.dispatch import running_interpreters
-from functrans.core.hooks import Hook
-from functrans.core.learning import is_open, note_made
-from functrans.core.places import is_outside
-from functrans.core.tracer import in_python
-from functrans.surface import functional
+from functrans.core.hooks import Hook, noting
+from functrans.core.learning import is_open, note_made, open_sites
+from functrans.core.places import takes_hooks
+from functrans.core.tracer import FUNCTIONS
+from functrans.surface import functional, hooked_polynomials
 from functrans.surface.constructors import CONSTRUCTORS
-from functrans.surface.table import as_array, holds_tracer
-from functrans.surface.unhooked import any_traced, open_all, reach
+from functrans.surface.hooked_types import NUMBERS, Broadcast, number_type
+from functrans.surface.table import PLAIN, holds_tracer
+from functrans.surface.unhooked import open_all, reach
 
-_VECTORIZE, _NDENUMERATE = np.vectorize, np.ndenumerate  # names that may be hooked later
-_NUMBERS = frozenset(np.dtype(code).type.__name__ for code in "efdFD")
+_getframe, _ndarray = sys._getframe, np.ndarray
+# Names that may be hooked later.
+_VECTORIZE, _NDENUMERATE, _BROADCAST = np.vectorize, np.ndenumerate, np.broadcast
+_FROMITER = np.fromiter
+_CALLING = frozenset({np.apply_along_axis, np.apply_over_axes, np.piecewise})
 _OBJECTS = frozenset({"r_", "c_", "mgrid", "ogrid"})
 
 
 def find(module: str, name: str, original: Any) -> Hook | None:
+    if module.startswith("numpy.polynomial") or name == "poly1d":
+        return hooked_polynomials.find(module, name, original)
     if isinstance(original, type):
         if original is _VECTORIZE:
             return Hook(_vectorizing, True)
         if original is _NDENUMERATE:
             return Hook(CONSTRUCTORS["ndenumerate"], True)
-        is_number = issubclass(original, np.inexact) and original.__name__ in _NUMBERS
-        return Hook(_number_type(original), False) if is_number else None
+        if original is _BROADCAST:
+            return Hook(Broadcast, True)
+        return Hook(number_type(original), False) if original in NUMBERS else None
     if module == "numpy" and name in _OBJECTS:
         return Hook(_HookedObject(original, CONSTRUCTORS[name]), True)
+    if original is _FROMITER:
+        return Hook(as_named(_from_iterator, original), True, direct=CONSTRUCTORS["fromiter"])
     if module == "numpy" and name in CONSTRUCTORS:
         ours = CONSTRUCTORS[name]
         return Hook(_making(original, ours), True, direct=ours)
@@ -49,7 +59,9 @@ def find(module: str, name: str, original: Any) -> Hook | None:
     reaching = reach(original)
     if reaching is original:
         return None
-    if not isinstance(original, np.ufunc):
+    if original in _CALLING:
+        reaching = _calling(original, FUNCTIONS[original])
+    elif not isinstance(original, np.ufunc):
         reaching = _making(original, reaching)  # its results may be assigned to
     return Hook(as_named(reaching, original), False)
 
@@ -69,28 +81,61 @@ def as_named(hook: Any, original: Any) -> Any:
 def _making(original: Any, ours: Any) -> Any:
     """A function that makes arrays."""
 
+    # Most calls have no traced values, and most are not to be slowed down by much.
     @wraps(original)
     def make(*args: Any, **kwargs: Any) -> Any:
-        if any_traced(args) or (kwargs and any_traced(kwargs.values())):
-            # NumPy's code, and ours, mean NumPy's function, which refuses traced values.
-            meant = ours if is_outside(sys._getframe(1).f_code) else original
-            return meant(*args, **kwargs)
+        for value in args:
+            if type(value) not in PLAIN and holds_tracer(value):
+                return meant(_getframe(1).f_code)(*args, **kwargs)
+        for value in kwargs.values():
+            if type(value) not in PLAIN and holds_tracer(value):
+                return meant(_getframe(1).f_code)(*args, **kwargs)
         made = original(*args, **kwargs)
-        if type(made) is np.ndarray or type(made) is tuple:
-            return _noted(made, args, sys._getframe(1))
+        if (noting or open_sites) and (type(made) is _ndarray or type(made) is tuple):
+            return _noted(made, args, _getframe(1))
         return made
+
+    def meant(code: CodeType) -> Any:
+        """NumPy's code, and ours, mean NumPy's function, which refuses traced values."""
+        return ours if takes_hooks(code) else original
 
     return make
 
 
+def _from_iterator(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
+    """np.fromiter, which sees the values only by reading them."""
+    frame = sys._getframe(1)
+    if not running_interpreters() or not takes_hooks(frame.f_code):
+        return _FROMITER(iter, dtype, count, **options)
+    values = list(iter if count < 0 else islice(iter, count))
+    if holds_tracer(values):
+        return CONSTRUCTORS["fromiter"](values, dtype, count)
+    return _noted(_FROMITER(values, dtype, count), (), frame)
+
+
+def _calling(original: Any, ours: Any) -> Any:
+    """A function of a function, which may close over traced values."""
+
+    @wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        if not running_interpreters() or not takes_hooks(frame.f_code):
+            return original(*args, **kwargs)
+        made = ours(*args, **kwargs)
+        return _noted(made, args, frame) if type(made) is np.ndarray else made
+
+    return call
+
+
 def _noted(made: Any, sources: Any, frame: FrameType) -> Any:
     """New arrays: open ones at calls whose arrays receive traced values."""
-    if not is_outside(frame.f_code):
-        return made
     if is_open(frame):
         return open_all(made, sources) if running_interpreters() else made
-    for array in made if type(made) is tuple else (made,):
-        note_made(array, frame)
+    if type(made) is _ndarray:
+        note_made(made, frame)
+    else:
+        for array in made:
+            note_made(array, frame)
     return made
 
 
@@ -114,57 +159,6 @@ class _HookedObject:
 
     def __len__(self) -> int:
         return 0
-
-
-# Types of numbers: np.float64(x) keeps a traced x traced. Everything else about the type is as before.
-
-
-_COMPLEX_NUMBERS = (complex, np.complexfloating)
-
-
-class _NumberType(type):
-    original: Any
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and holds_tracer(args):  # complex(real, imag)
-            return args[0] + 1j * args[1]
-        if args and holds_tracer(args[0]):
-            number = as_array(args[0])
-            if number.dtype.kind == "c" and not issubclass(cls.original, _COMPLEX_NUMBERS):
-                raise TypeError(f"cannot convert complex to {cls.original.__name__}")
-            number = number.astype(cls.original)
-            is_python = cls.original in (float, complex)
-            return in_python(number.reshape(())[()]) if is_python else number[()]
-        return cls.original(*args, **kwargs)
-
-    def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, cls.original)
-
-    def __subclasscheck__(cls, other: Any) -> bool:
-        return other is cls or issubclass(other, cls.original)
-
-    def __eq__(cls, other: object) -> Any:
-        return True if other is cls or other is cls.original else NotImplemented
-
-    def __hash__(cls) -> int:
-        return hash(cls.original)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(cls.original, name)
-
-    def __repr__(cls) -> str:
-        return repr(cls.original)
-
-
-def _number_type(original: Any) -> Any:
-    """A type that takes the place of a NumPy or Python type of numbers."""
-    attributes = {"original": original, "dtype": np.dtype(original), "__doc__": original.__doc__}
-    made: Any = _NumberType(original.__name__, (), attributes)
-    made.__module__ = original.__module__
-    return made
-
-
-hooks.BUILTINS |= {"float": _number_type(float), "complex": _number_type(complex)}
 
 
 # np.vectorize(f), and objects that it has made before.

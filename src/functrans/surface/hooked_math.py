@@ -22,7 +22,7 @@ from functrans.surface.table import holds_tracer, known
 
 
 def _number(x: Any, real: bool = True) -> Any:
-    """A traced number as NumPy's functions take it; an array of one entry counts as a number."""
+    """A traced number as NumPy's functions take it."""
     if not isinstance(x, Tracer):
         return x
     traced: Any = in_numpy(x)
@@ -30,16 +30,14 @@ def _number(x: Any, real: bool = True) -> Any:
         raise TypeError("must be real number, not complex")
     if shape_of(traced) == ():
         return traced[()] if dtype_of(traced).kind in "fc" else traced.astype(float)[()]
-    if traced.size != 1:
-        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+    float(np.zeros(traced.shape))  # raises, unless this NumPy takes one entry as a number
     return _number(traced.reshape(()), real)
 
 
 def _real(name: str, function: Callable[..., Any]) -> Hook:
     original = getattr(math, name)
 
-    @wraps(original)
-    def hook(*args: Any) -> Any:
+    def traced(*args: Any) -> Any:
         if not holds_tracer(args):
             return original(*args)
         given = [_number(arg) for arg in args]
@@ -48,7 +46,14 @@ def _real(name: str, function: Callable[..., Any]) -> Hook:
         _check_domain(name, given, out)
         return out
 
-    return Hook(hook, True)
+    # Most calls are of plain numbers, and not to be slowed down by much.
+    def of_one(x: Any, /) -> Any:
+        return original(x) if type(x) is float or type(x) is int else traced(x)
+
+    return Hook(wraps(original)(traced if name in _OF_SEVERAL else of_one), True)
+
+
+_OF_SEVERAL = frozenset({"atan2", "copysign", "fmod", "hypot", "ldexp", "log", "pow", "remainder"})
 
 
 def _check_domain(name: str, given: list[Any], out: Any) -> None:
@@ -67,7 +72,19 @@ def _check_domain(name: str, given: list[Any], out: Any) -> None:
 # Functions that are finite for all finite arguments.
 _TOTAL = frozenset(
     {"sin", "cos", "tan", "asinh", "atan", "atan2", "tanh", "fabs", "degrees", "radians"}
-    | {"copysign", "erf", "erfc", "cbrt", "modf", "hypot", "dist", "fsum", "prod", "sumprod"}
+    | {
+        "copysign",
+        "erf",
+        "erfc",
+        "cbrt",
+        "modf",
+        "frexp",
+        "hypot",
+        "dist",
+        "fsum",
+        "prod",
+        "sumprod",
+    }
 )
 
 
@@ -108,6 +125,11 @@ def _fraction_and_integer(x: Any) -> Any:
     return fraction, whole
 
 
+def _mantissa_and_exponent(x: Any) -> Any:
+    mantissa, exponent = np.frexp(x)
+    return mantissa, exponent
+
+
 _INVERSE = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}
 _SAME = ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "sqrt", "log10")
 _REAL: dict[str, Callable[..., Any]] = {
@@ -121,6 +143,7 @@ _REAL: dict[str, Callable[..., Any]] = {
     "pow": lambda x, y: np.power(_as_array(x), _as_array(y))[()],
     "hypot": _length,
     "modf": _fraction_and_integer,
+    "frexp": _mantissa_and_exponent,
     "remainder": _remainder,
     "erf": _special("erf"),
     "erfc": _special("erfc"),

@@ -20,7 +20,10 @@ from functrans.core.views import is_mutable
 from functrans.ops.structure import copy
 
 # Types of arguments that cannot contain traced values, for a quick check.
-PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, type(None), np.float64, type, slice})
+PLAIN = frozenset(
+    {np.ndarray, int, float, complex, bool, str, type(None), type, slice, type(Ellipsis), np.dtype}
+    | {np.dtype(code).type for code in "?bhilqBHILQefdFD"}
+)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -86,6 +89,8 @@ def without_lists(x: Any) -> Any:
 def holds_tracer(value: Any) -> bool:
     """Whether a value is traced, or nested lists and tuples contain a traced value."""
     if isinstance(value, (list, tuple)):
+        if PLAIN.issuperset(map(type, value)):  # quick for long lists of numbers
+            return False
         try:
             for item in value:
                 if type(item) not in PLAIN and holds_tracer(item):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from functrans.core import errors, tree
 from functrans.core.accumulate import Accumulator
 from functrans.core.custody import own_distinct
 from functrans.core.dispatch import Tracer, is_plain
-from functrans.core.hooks import are_enabled, hook_of, knows
+from functrans.core.hooks import meant_by
 from functrans.core.shapes import cast, dtype_of, shape_of
 from functrans.core.subclasses import plain_array
 
@@ -68,14 +67,7 @@ def check_callable(function: Any, transform: str) -> Any:
             f"{transform} needs a function, not {tree.with_article(function)}, at "
             f"{errors.user_location()}. Write {_CALLED.get(transform, other)}."
         )
-    if type(function) in _OF_PACKAGES and are_enabled():
-        module = getattr(function, "__module__", None) or ""
-        hook = hook_of(function) if knows(module.split(".")[0]) else None
-        return function if hook is None else hook.direct or hook.function
-    return function
-
-
-_OF_PACKAGES = (BuiltinFunctionType, FunctionType)
+    return meant_by(function)
 
 
 def several_values(option: Any, kind: type, name: str) -> tuple[Any, ...]:

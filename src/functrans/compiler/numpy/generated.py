@@ -14,10 +14,12 @@ import numpy as np
 from functrans.compiler.costs import cost_of
 from functrans.compiler.numpy.lowering import PrimitiveCall, Text, quick, written
 from functrans.compiler.numpy.writer import GraphWriter
+from functrans.core import errors
 from functrans.core.custody import own_apart
 from functrans.core.dispatch import is_plain
 from functrans.core.primitive import AS_NUMBER, HigherOrder, Primitive
 from functrans.graph.graph import Equation, Graph, Variable
+from functrans.ops.elementwise import power
 from functrans.ops.structure import broadcast_to
 
 _WIDTH = 100
@@ -89,6 +91,10 @@ class _FastWriter(GraphWriter):
         return name
 
     def _expression(self, equation: Equation, call: PrimitiveCall) -> Text | None:
+        if equation.primitive is power and call.out.weak and call.out.dtype.kind == "f":
+            name = self.fresh("real_power")
+            self.bound[name] = real_power
+            return Text(f"{name}({call.plain(0)}, {call.plain(1)})")
         rule = quick.of(equation.primitive)
         if rule is not None:
             found = rule(call)
@@ -96,6 +102,18 @@ class _FastWriter(GraphWriter):
         text = written(equation.primitive, call)
         # SciPy's functions are bound, not imported.
         return None if text is None or text.code.startswith("special.") else text
+
+
+def real_power(x: Any, y: Any) -> Any:
+    """A power of Python's numbers that was real when the function was traced."""
+    result = x**y
+    if isinstance(result, complex):
+        raise errors.GraphError(
+            f"a step of this function returned the complex number {result}, but was traced for real "
+            f"numbers, at {errors.user_location()}. Python's (-1.0) ** 0.5 is complex: pass np.float64(x), "
+            "whose power is nan."
+        )
+    return result
 
 
 def compile_graph(graph: Graph) -> Compiled:
