@@ -60,11 +60,24 @@ def vector_bytes() -> int:
     return 32 if features.get("avx2") and features.get("fma") else 16
 
 
+JOINED = "; joined"  # the first line of a module whose functions are joined
+
+
 def object_code(text: str) -> bytes:
-    """The machine code of a module, as an object file."""
+    """The machine code of a module, as an object file.
+
+    The text is written as it should run, so LLVM only selects instructions. In a module with loops, it also
+    joins the functions of small bodies, whose calls would take longer than their work.
+    """
     with LOCK:
         machine = _machine()
-        return bytes(machine.emit_object(llvm.parse_assembly(text)))
+        module = llvm.parse_assembly(text)
+        if text.startswith(JOINED):
+            options = llvm.create_pipeline_tuning_options(speed_level=1)
+            options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+            builder = llvm.create_pass_builder(machine, options)
+            builder.getModulePassManager().run(module, builder)
+        return bytes(machine.emit_object(module))
 
 
 class Code:

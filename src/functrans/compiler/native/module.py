@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functrans.compiler.native.control_code import PARAMETERS
+from functrans.compiler.native.engine import JOINED
 from functrans.compiler.native.instructions import FunctionWriter
 from functrans.compiler.native.kinds import NumberKind
 from functrans.compiler.native.library import provide_declared, provide_vector_function
@@ -58,6 +59,7 @@ class NativeModule:
             provide_vector_function(*function)
         provide_declared(self.declarations)
         parts = [
+            JOINED if self.regions else "",
             f"@context = global [{max(len(self.context.addresses), 1)} x ptr] zeroinitializer",
             *(
                 f"{name} = internal constant {kind} {value}"
