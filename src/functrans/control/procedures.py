@@ -167,7 +167,7 @@ class Procedure:
 
             def run(*leaves: Any) -> list[Any]:
                 nonlocal flags
-                kind = _Masked if masked else _Whole
+                kind = _Masked if masked else _AllLanes
                 with kind(np.arange(size), size, name) as inner:
                     outs = self(
                         *(
@@ -307,7 +307,7 @@ def sweep_back(
     return results
 
 
-class _Whole(Batch):
+class _AllLanes(Batch):
     """All lanes of a procedure, whose equations do not assign to results."""
 
     __slots__ = ()
@@ -315,7 +315,7 @@ class _Whole(Batch):
     shares_results = True
 
 
-class _Masked(_Whole):
+class _Masked(_AllLanes):
     """A batch in which some lanes hold values borrowed from others."""
 
     __slots__ = ()

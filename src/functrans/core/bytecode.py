@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 _AFTER_A_LOAD = frozenset({"PUSH_NULL", "LOAD_ATTR", "LOAD_METHOD"})
 
 
-class Step(NamedTuple):
+class Instruction(NamedTuple):
     """An instruction, with the line and columns of the code that it is for, where they are known."""
 
     name: str
@@ -28,7 +28,7 @@ class Step(NamedTuple):
     after: int | None = None
 
 
-def steps(code: CodeType) -> Iterator[Step]:
+def steps(code: CodeType) -> Iterator[Instruction]:
     """The instructions of a function, those that are joined as two."""
     instructions = list(dis.get_instructions(code))
     following: list[Any] = [*instructions[1:], None]
@@ -38,15 +38,17 @@ def steps(code: CodeType) -> Iterator[Step]:
             (None,) * 3 if at is None else (at.lineno, at.col_offset, at.end_col_offset)
         )
         if not isinstance(each.argval, tuple) or "_FAST_" not in each.opname:
-            yield Step(each.opname, each.argval, each.argrepr, each.offset, line, column, end)
+            yield Instruction(
+                each.opname, each.argval, each.argrepr, each.offset, line, column, end
+            )
             continue
         first, second = _parts(each.opname)
-        yield Step(first, each.argval[0], each.argval[0], each.offset, line, column, end)
+        yield Instruction(first, each.argval[0], each.argval[0], each.offset, line, column, end)
         # Only the place of the first is known. Some instructions tell where the second one begins.
         known = later is not None and later.opname in _AFTER_A_LOAD and later.positions is not None
         start = later.positions.col_offset if known else None
         name = each.argval[1]
-        yield Step(second, name, name, each.offset, line, start, None, column)
+        yield Instruction(second, name, name, each.offset, line, start, None, column)
 
 
 def _parts(name: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.bytecode import Step, steps
+from functrans.core.bytecode import Instruction, steps
 
 # Python 3.11 calls some builtins by PRECALL once it has seen them often.
 _CALLS = frozenset({"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX"})
@@ -34,7 +34,7 @@ def _instruction(code: CodeType, offset: int) -> tuple[str, tuple[str, ...] | No
     return last.name, _called_name(before, last) if last.name in _CALLS else None
 
 
-def _called_name(before: list[Step], call: Step) -> tuple[str, ...] | None:
+def _called_name(before: list[Instruction], call: Instruction) -> tuple[str, ...] | None:
     """The name `a.b.c` before the call's parenthesis: its code begins where the call's does.
 
     For `f(x).b.c`, only b.c is known; the first part is then empty.
@@ -117,7 +117,7 @@ def _first_path(code: CodeType, offset: int) -> tuple[str, ...]:
     return _path(before, begun) or _path(before, list(map(or_, begun, joined)))
 
 
-def _path(before: list[Step], begun: list[bool]) -> tuple[str, ...]:
+def _path(before: list[Instruction], begun: list[bool]) -> tuple[str, ...]:
     """The first dotted name among the steps that belong to the beginning of an expression."""
     path: list[str] = []
     for each, here in zip(before, begun, strict=True):
