@@ -551,3 +551,18 @@ def test_objects_that_each_run_makes_anew_are_no_reason_to_run_for_ever():
     with pytest.raises(ft.errors.FunctransError), ft.use_hooks(False):
         ft.grad(f)(1.0)
     assert ft.grad(f)(1.0) == 2.0
+
+
+def test_hooks_in_closures_keep_their_originals():
+    """A hook that stands in a closure is a function with a closure of its own, which holds the original."""
+    make = np.frombuffer
+
+    def f(x, place):
+        values = [x, b"12345678"]
+        return make(values[place]) * x
+
+    for _ in range(3):
+        with pytest.raises((TypeError, ValueError, ft.errors.FunctransError)):
+            ft.jvp(lambda x: f(x, 0), (2.0,), (1.0,))
+        assert ft.grad(lambda x: f(x, 1)[0])(2.0) == np.frombuffer(b"12345678")[0]
+    assert make is np.frombuffer

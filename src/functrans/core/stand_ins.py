@@ -187,7 +187,11 @@ def _write(holder: Any, name: Any, value: Any) -> None:
 
 
 def _own_names(function: Any) -> list[tuple[Any, Any]]:
-    """The closures of a function and of those that it closes over, and the numbers of their defaults."""
+    """The closures of a function and of those that it closes over, and the numbers of their defaults.
+
+    What our own functions hold is left alone: a hook that found itself in place of its original would call
+    itself for ever.
+    """
     found: list[tuple[Any, Any]] = []
     waiting, seen = [function], set()
     while waiting:
@@ -196,7 +200,8 @@ def _own_names(function: Any) -> list[tuple[Any, Any]]:
             continue
         seen.add(id(function))
         cells = list(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        found += [*cells, *((k, function) for k in range(len(function.__defaults__ or ())))]
+        if is_outside(function.__code__):
+            found += [*cells, *((k, function) for k in range(len(function.__defaults__ or ())))]
         waiting += [_read(cell, name) for name, cell in cells]
     return found
 
