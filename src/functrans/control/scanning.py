@@ -24,7 +24,14 @@ from functrans.control.carries import (
     summed,
     takes_other_dtypes,
 )
-from functrans.control.procedures import Flattened, Procedure, check_fit, checked_outputs
+from functrans.control.procedures import (
+    Flattened,
+    Procedure,
+    check_fit,
+    checked_outputs,
+    close,
+    close_all,
+)
 from functrans.core import errors, tree
 from functrans.core.custody import kept_in_tracer, lent_copy, own, own_place
 from functrans.core.dispatch import Tracer, is_plain
@@ -326,6 +333,8 @@ def _staged_scan(
         [ArraySpec(shape_of(row)[1:], row.dtype) for row in rows],
         structure,
         leaves,
+        # Without a step, nothing of the body is to be computed, not even what is the same in all steps.
+        close if settings["length"] else close_all,
     )
     results = along(
         *constants,

@@ -1,5 +1,6 @@
 """Loops and branches in machine code: the same answers as eager ones, and no Python between the rounds."""
 
+import gc
 import signal
 import subprocess
 import sys
@@ -317,3 +318,49 @@ def test_many_threads_share_one_loop():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_a_loop_without_steps_computes_nothing_of_its_body():
+    numbers, matrix = np.ones(3), np.zeros((2, 2))
+    f = jit(lambda b, i: fori_loop(0, 0, lambda j, c: c + b[i], 0.0), backend="native")
+    assert f(numbers, 7) == 0.0
+    f = jit(lambda i: fori_loop(0, 0, lambda j, c: c + 10 // i, 0), backend="native")
+    assert f(0) == 0
+    f = jit(lambda m: fori_loop(5, 2, lambda j, c: c + np.linalg.inv(m), m), backend="native")
+    np.testing.assert_array_equal(f(matrix), matrix)
+    lanes = lambda n, b, i: fori_loop(0, n, lambda j, c: c + b[i], 0.0)
+    f = jit(lambda b, i: vmap(lanes, (0, None, None))(np.array([0, 0]), b, i), backend="native")
+    np.testing.assert_array_equal(f(numbers, 7), [0.0, 0.0])
+
+
+def test_python_integers_as_limits_and_operands():
+    f = lambda x, n: fori_loop(0, n, lambda i, s: s + x[i] * n, 0.0)
+    assert native(f, X, 4) == f(X, 4)
+    assert native(grad(f), X, 4) == pytest.approx(grad(f)(X, 4))
+    for g in (lambda n: n + 1, lambda n: n * n, lambda n: (n, n * 0.5), lambda n: -n):
+        for number in (3, -(2**52), 2**52, 2**53 + 1, 2**63, -(10**30)):
+            found, expected = jit(g, backend="native")(number), g(number)
+            assert found == expected and type(found) is type(expected)
+    add = jit(lambda x, n: x + n, backend="native")
+    with pytest.raises(OverflowError):
+        add(np.arange(3, dtype=np.int8), 300)
+    with pytest.raises(OverflowError):
+        add(np.arange(3, dtype=np.int32), 2**40)
+
+
+def test_compiled_loops_give_their_memory_back():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    def compile_some(start):
+        for k in range(start, start + 60):
+            jit(lambda c: fori_loop(0, 5, lambda j, c: c * k + j, c), backend="native")(1.0)  # noqa: B023
+        gc.collect()
+
+    if sys.platform != "linux":
+        pytest.skip("memory is measured as Linux reports it")
+    compile_some(0)
+    before = resident()
+    compile_some(1000)
+    assert resident() - before < 60 * 20_000  # LLVM's own pipelines would keep 50,000 bytes each

@@ -20,6 +20,7 @@ from functrans.compiler.native.kinds import is_python_integer, number_kind_of
 from functrans.compiler.native.module import NativeModule
 from functrans.compiler.native.plan import Plan, is_native
 from functrans.compiler.native.python_call import python_function
+from functrans.compiler.native.python_integers import KEPT, bounded
 from functrans.compiler.numpy.generated import Compiled, NativeCall, compile_graph
 from functrans.compiler.rolling import rolled
 from functrans.compiler.subroutines import with_subroutines
@@ -44,7 +45,10 @@ def compile_native(graph: Graph, slow: Any) -> Compiled:
 def _prepared(graph: Graph) -> tuple[Graph, list[bool]]:
     """A graph ready to be compiled, and which of its equations are native."""
     graph = ready(graph)
-    native = [is_native(equation, graph.constants) for equation in graph.equations]
+    # Python integers with more digits than the bounds are left to NumPy when the code is called.
+    given = {v: KEPT for v in graph.inputs if is_python_integer(v.spec)}
+    integers = bounded(graph, given) or {}
+    native = [is_native(equation, graph.constants, integers) for equation in graph.equations]
     return with_subroutines(graph, _flat, native), native
 
 
@@ -71,7 +75,7 @@ def _is_plain(graph: Graph) -> bool:
     return (
         bool(graph.equations)
         and all(number_kind_of(v.spec.dtype) and v.spec.size for v in (*outside, *graph.constants))
-        and not any(is_python_integer(v.spec) for v in outside)
+        and not any(is_python_integer(v.spec) and v in graph.constants for v in graph.outputs)
     )
 
 
@@ -160,6 +164,8 @@ def native_arguments(leaves: Any, specs: list[ArraySpec]) -> list[Any]:
 def _fits(leaf: Any, spec: ArraySpec) -> bool:
     if not spec.shape and spec.dtype == np.float64:
         return type(leaf) is (float if spec.weak else np.float64)
+    if is_python_integer(spec):
+        return type(leaf) is int
     return (
         type(leaf) is np.ndarray
         and leaf.dtype is spec.dtype
@@ -182,6 +188,8 @@ def _converted(leaf: Any, spec: ArraySpec) -> Any:
         )
     if not spec.shape and spec.dtype == np.float64:
         return float(leaf) if spec.weak else np.float64(leaf)
+    if is_python_integer(spec):
+        return int(leaf)
     array = np.empty(spec.shape, spec.dtype)
     array[...] = leaf
     return array

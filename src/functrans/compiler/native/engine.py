@@ -60,6 +60,27 @@ def vector_bytes() -> int:
     return 32 if features.get("avx2") and features.get("fma") else 16
 
 
+def _join(module: Any) -> None:
+    """Inline what is marked, and drop what that makes superfluous.
+
+    The passes are chosen one by one, because llvmlite never frees the managers of LLVM's own pipelines. What
+    a builder has found out about one module must not be taken for what it knows of the next one.
+    """
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    builder = llvm.create_pass_builder(_machine(), options)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_new_gvn_pass()
+    passes.add_dead_store_elimination_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, builder)
+    for each in (passes, builder, options):
+        each.close()
+
+
 JOINED = "; joined"  # the first line of a module whose functions are joined
 
 
@@ -73,10 +94,7 @@ def object_code(text: str) -> bytes:
         machine = _machine()
         module = llvm.parse_assembly(text)
         if text.startswith(JOINED):
-            options = llvm.create_pipeline_tuning_options(speed_level=1)
-            options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-            builder = llvm.create_pass_builder(machine, options)
-            builder.getModulePassManager().run(module, builder)
+            _join(module)
         return bytes(machine.emit_object(module))
 
 

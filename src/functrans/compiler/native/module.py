@@ -17,6 +17,7 @@ from functrans.compiler.native.workspace import KEPT_FROM
 
 _STACK = 1 << 14  # bytes; a larger workspace is allocated
 _SHORT = 100  # lines of a function
+_JOINED_LINES = 80  # of a kernel that is inlined
 _RELEASE = 1 << 15  # elements; with more work than this, Python's lock is released
 
 
@@ -68,7 +69,7 @@ class NativeModule:
             *(_constant(name, numbers) for numbers, name in self.tables.items()),
             *entry.globals,
             *sorted(self.declarations),
-            *(f"define internal void @{name}{text}" for text, name in self.kernels.items()),
+            *(self._kernel(text, name) for text, name in self.kernels.items()),
             *(_fill_function(kind) for kind in self.fills),
             *self.functions,
             body,
@@ -87,6 +88,8 @@ class NativeModule:
     def add_function(self, name: str, lines: Sequence[str]) -> None:
         """Add a function that runs steps. LLVM does not spend time on long ones, which are only calls."""
         attributes = "noinline optnone" if len(lines) > _SHORT else ""
+        if self.regions and not attributes:
+            attributes = "alwaysinline"
         head = f"define internal void @{name}({PARAMETERS}) {attributes}"
         self.functions.append(f"{head} {{\n{chr(10).join(lines)}\n}}")
 
@@ -113,6 +116,12 @@ class NativeModule:
         """The address of some integers and ranges in memory."""
         numbers = (*before, *(bound for bounds in ranges for bound in bounds))
         return self.tables.setdefault(numbers, f"@integers{len(self.tables)}")
+
+    def _kernel(self, text: str, name: str) -> str:
+        """The definition of a kernel. In a module with loops, short ones become part of what calls them."""
+        parameters, start, body = text.partition(") {")
+        joined = " alwaysinline" if self.regions and body.count("\n") <= _JOINED_LINES else ""
+        return f"define internal void @{name}{parameters}){joined} {{{body}" if start else ""
 
     # The function that the entry calls.
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from functrans.compiler.native.instructions import FunctionWriter
-from functrans.compiler.native.kinds import FLOAT64, number_kind_of
+from functrans.compiler.native.kinds import FLOAT64, is_python_integer, number_kind_of
 from functrans.compiler.native.unpacking import TYPE
 from functrans.core.shapes import ArraySpec
 
@@ -86,6 +86,7 @@ class EntryWriter:
         self.globals: list[str] = []
         # Tables on the stack: the data pointers of arguments and results, and the objects.
         self.pointers = self.leaves = self.targets = self.arrays = self.numbers = ""
+        self.integers = ""  # the numbers of arguments that are Python integers
 
     def write(self) -> str:
         """The function `entry`."""
@@ -94,6 +95,7 @@ class EntryWriter:
         self.pointers, self.leaves = (self._table("ptr", self.inputs) for _ in range(2))
         self.targets, self.arrays = (self._table("ptr", self.outputs) for _ in range(2))
         self.numbers = self._table("[8 x i8]", self.outputs)
+        self.integers = self._table("i64", self.inputs)
         self._require(writer.op(f"icmp eq i64 %count, {len(self.arguments)}"))
         for k, part in enumerate(self.arguments):
             self._open(part, self._read("%args", 8 * k))
@@ -125,6 +127,8 @@ class EntryWriter:
         writer.do(f"ret ptr {self._close(self.results)}")
         writer.start("slow")
         self._hand_over(0)
+        writer.start("large")
+        self._hand_over(1)
         writer.start("failed")
         self._release_results()
         writer.do("ret ptr null")
@@ -207,6 +211,13 @@ class EntryWriter:
         writer, spec = self.writer, self.inputs[number]
         arguments = [("ptr", value), ("ptr", "@context")]
         tables = [("ptr", self.pointers), ("ptr", self.leaves), ("i64", str(number))]
+        if is_python_integer(spec):
+            place = writer.op(f"getelementptr i64, ptr {self.integers}, i64 {number}")
+            arguments += [self._place(int), *tables, ("ptr", place)]
+            taken = writer.call("i32", "ft_take_integer", arguments)
+            self._require(writer.op(f"icmp ne i32 {taken}, 0"))
+            self._require(writer.op(f"icmp eq i32 {taken}, 1"), "large")
+            return
         if not spec.shape and spec.dtype == FLOAT64.dtype:
             # A Python float and np.float64 hold their number at the same offset.
             arguments.append(self._place(float if spec.weak else np.float64))

@@ -19,6 +19,7 @@ Bounds = tuple[int, int]
 
 _LARGEST = 1 << 53
 KEPT: Bounds = (-(1 << 52), 1 << 52)  # of integers that a loop has kept in an array
+_FLAG: Bounds = (0, 1)
 _ROUNDS = 1 << 52  # more than a loop can run through in a month
 
 
@@ -34,7 +35,7 @@ def bounded(graph: Graph, known: Mapping[Variable, Bounds]) -> dict[Variable, Bo
             if not is_python_integer(out.spec):
                 continue
             rule = _RULES.get(equation.primitive)
-            given = [found.get(v) for v in equation.inputs if is_python_integer(v.spec)]
+            given = [_FLAG if v.spec.dtype.kind == "b" else found.get(v) for v in equation.inputs]
             bounds = None if rule is None or None in given else rule(*given)
             if bounds is not None and _is_small(bounds):
                 found[out] = bounds
@@ -121,7 +122,7 @@ _RULES: dict[Any, Callable[..., Bounds]] = {
     ew.absolute: lambda x: (0, max(abs(x[0]), abs(x[1]))),
     ew.maximum: _joined,
     ew.minimum: _joined,
-    structure.where: _joined,
+    structure.where: lambda mask, x, y: _joined(x, y),
     structure.copy: lambda x: x,
     structure.stop_gradient: lambda x: x,
 }

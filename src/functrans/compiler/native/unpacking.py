@@ -7,6 +7,8 @@ tables, and return whether everything was as expected.
 
 from __future__ import annotations
 
+from functrans.compiler.native.python_integers import KEPT
+
 # The layout of CPython's objects and of NumPy's arrays, in bytes. NumPy promises it in its C API.
 TYPE, NUMBER = 8, 16
 _SIZE, _ITEMS = 16, 24  # of tuples and lists
@@ -18,6 +20,7 @@ FUNCTIONS = (
     "ft_entry",
     "ft_take_array",
     "ft_take_number",
+    "ft_take_integer",
     "ft_make_array",
     "ft_hold",
     "ft_release",
@@ -165,6 +168,32 @@ define i1 @ft_take_number(ptr %value, ptr %context, i64 %kind, ptr %pointers, pt
   ret i1 %good
 }}
 
+; 0 for a value of another type, 1 for an integer, 2 for one with more digits than native code takes
+define i32 @ft_take_integer(ptr %value, ptr %context, i64 %kind, ptr %pointers, ptr %leaves, i64 %number,
+                            ptr %place) {{
+entry:
+  %type = call ptr @object(ptr %context, i64 %kind)
+  %type_place = getelementptr i8, ptr %value, i64 {TYPE}
+  %its_type = load ptr, ptr %type_place
+  %right = icmp eq ptr %its_type, %type
+  br i1 %right, label %read, label %other
+read:
+  %overflow = alloca i32
+  %integer = call i64 @PyLong_AsLongLongAndOverflow(ptr %value, ptr %overflow)
+  %over = load i32, ptr %overflow
+  %inside = icmp eq i32 %over, 0
+  %high = icmp sle i64 %integer, {KEPT[1]}
+  %low = icmp sge i64 %integer, {KEPT[0]}
+  %between = and i1 %high, %low
+  %small = and i1 %inside, %between
+  store i64 %integer, ptr %place
+  %noted = call i1 @note(ptr %value, ptr %place, ptr %pointers, ptr %leaves, i64 %number)
+  %result = select i1 %small, i32 1, i32 2
+  ret i32 %result
+other:
+  ret i32 0
+}}
+
 define i1 @ft_make_array(ptr %context, i64 %maker, i64 %kind, i32 %ndim, ptr %lengths,
                          ptr %targets, ptr %arrays, i64 %number) {{
 entry:
@@ -217,6 +246,7 @@ out:
 
 declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
 declare i32 @PyUnicode_Compare(ptr, ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 """
