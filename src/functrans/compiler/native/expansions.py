@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from functrans.compiler.native.kinds import number_kind_of
 from functrans.compiler.passes import Rewriter
 from functrans.core.primitive import Rules
 from functrans.graph.graph import Equation, Graph, Variable
+from functrans.ops import contraction, reduction, structure
 from functrans.ops import elementwise as ew
-from functrans.ops import reduction, structure
+from functrans.ops.indexing import index
 
 Expansion = Callable[[Rewriter, Equation], Variable | None]
 
@@ -57,3 +61,148 @@ def _place_of_extreme(walk: Rewriter, equation: Equation) -> Variable | None:
     none = walk.constant(np.asarray(length))
     found = walk.emit(structure.where, hits, places, none)
     return walk.emit(reduction.min, found, axis=(axis,), keepdims=keepdims)
+
+
+# einsum as products and sums.
+
+
+class _Term(NamedTuple):
+    """A value, and a letter for each of its axes; no letter occurs twice."""
+
+    variable: Variable
+    letters: str
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        return dict(zip(self.letters, self.variable.spec.shape, strict=True))
+
+
+@expands(contraction.einsum)
+def _einsum(walk: Rewriter, equation: Equation) -> Variable | None:
+    """Diagonals as slices, then products of two operands at a time."""
+    dtype = equation.outputs[0].spec.dtype
+    variables = equation.inputs
+    if dtype.kind not in "if" or number_kind_of(dtype) is None:
+        return None
+    if not all(v.spec.size and number_kind_of(v.spec.dtype) for v in variables):
+        return None
+    letters, output = equation.params["subscripts"].split("->")
+    terms = [
+        _without_repetition(walk, walk.emit(structure.astype, v, dtype=dtype), each)
+        if v.spec.dtype != dtype
+        else _without_repetition(walk, v, each)
+        for v, each in zip(variables, letters.split(","), strict=True)
+    ]
+    for step in _order(variables, equation.params["subscripts"]):
+        chosen = [terms.pop(place) for place in sorted(step, reverse=True)]
+        while len(chosen) > 1:
+            x, y = chosen.pop(), chosen.pop()
+            others = "".join(term.letters for term in (*terms, *chosen))
+            chosen.append(_product(walk, x, y, {*others, *output}))
+        terms += chosen
+    return _ordered(walk, _summed(walk, terms[0], set(output)), output)
+
+
+def _order(variables: tuple[Variable, ...], subscripts: str) -> list[tuple[int, ...]]:
+    """Which operands NumPy multiplies, step by step; each product becomes the last operand."""
+    if len(variables) < 3:
+        return [tuple(range(len(variables)))]
+    shapes = [np.broadcast_to(np.float64(0), v.spec.shape) for v in variables]
+    path: Any = np.einsum_path(subscripts, *shapes, optimize="greedy")[0]
+    return path[1:]  # type: ignore[no-any-return]
+
+
+def _without_repetition(walk: Rewriter, x: Variable, letters: str) -> _Term:
+    """The diagonals of axes with the same letter: every (n + 1)th entry of both as one axis."""
+    for letter in dict.fromkeys(letters):
+        while letters.count(letter) > 1:
+            first = letters.index(letter)
+            second = letters.index(letter, first + 1)
+            rest = [k for k in range(len(letters)) if k not in (first, second)]
+            shape, n = x.spec.shape, x.spec.shape[first]
+            if shape[second] != n:  # a length of 1 is broadcast
+                n = max(n, shape[second])
+                wide = tuple(n if k in (first, second) else m for k, m in enumerate(shape))
+                x = walk.emit(structure.broadcast_to, x, shape=wide)
+            if rest:
+                x = walk.emit(structure.transpose, x, axes=(*rest, first, second))
+            x = walk.emit(structure.reshape, x, shape=(*[shape[k] for k in rest], n * n))
+            template = (*[slice(None)] * len(rest), slice(None, None, n + 1))
+            x = walk.emit(index, x, template=template)
+            letters = "".join(letters[k] for k in rest) + letter
+    return _Term(x, letters)
+
+
+def _summed(walk: Rewriter, term: _Term, wanted: set[str]) -> _Term:
+    """Without the letters that are not needed."""
+    axes = tuple(k for k, letter in enumerate(term.letters) if letter not in wanted)
+    if not axes:
+        return term
+    total = walk.emit(reduction.sum, term.variable, axis=axes, keepdims=False)
+    if total.spec.dtype != term.variable.spec.dtype:  # np.sum adds small integers in large ones
+        total = walk.emit(structure.astype, total, dtype=term.variable.spec.dtype)
+    return _Term(total, "".join(letter for letter in term.letters if letter in wanted))
+
+
+def _ordered(walk: Rewriter, term: _Term, letters: str) -> Variable:
+    axes = tuple(term.letters.index(letter) for letter in letters)
+    if axes == tuple(range(len(axes))):
+        return term.variable
+    return walk.emit(structure.transpose, term.variable, axes=axes)
+
+
+def _product(walk: Rewriter, x: _Term, y: _Term, wanted: set[str]) -> _Term:
+    """The product of two operands, summed over the letters that are not needed."""
+    x = _summed(walk, x, wanted | set(y.letters))
+    y = _summed(walk, y, wanted | set(x.letters))
+    both = [letter for letter in x.letters if letter in y.letters]
+    summed = [letter for letter in both if letter not in wanted]
+    lanes = [letter for letter in both if letter in wanted]
+    rows = [letter for letter in x.letters if letter not in both]
+    columns = [letter for letter in y.letters if letter not in both]
+    lengths = x.lengths | y.lengths
+    agree = all(x.lengths[letter] == y.lengths[letter] for letter in both)
+    # Where lanes are the last axes, vectors run along them; matrices would be taken apart.
+    vectors = bool(lanes) and (x.letters[-1] in lanes or y.letters[-1] in lanes)
+    if not summed or not agree or vectors or not (rows or columns) or not _is_float(x):
+        return _multiplied(walk, x, y, lanes + rows + columns, summed)
+    if lanes and not (rows and columns):
+        return _multiplied(walk, x, y, lanes + rows + columns, summed)
+    groups = (lanes, rows, summed), (lanes, summed, columns)
+    a, b = (
+        _matrices(walk, term, group, lengths) for term, group in zip((x, y), groups, strict=True)
+    )
+    letters = "".join(lanes + rows + columns)
+    out = walk.emit(contraction.matmul, a, b)
+    shape = tuple(lengths[letter] for letter in letters)
+    if out.spec.shape != shape:
+        out = walk.emit(structure.reshape, out, shape=shape)
+    return _Term(out, letters)
+
+
+def _is_float(term: _Term) -> bool:
+    return term.variable.spec.dtype.kind == "f"
+
+
+def _multiplied(walk: Rewriter, x: _Term, y: _Term, kept: list[str], summed: list[str]) -> _Term:
+    """The elementwise product of both, each with axes of length 1 where it lacks a letter, then its sum."""
+    letters = "".join(kept + summed)
+    parts = []
+    for term in (x, y):
+        own = "".join(letter for letter in letters if letter in term.letters)
+        part, lengths = _ordered(walk, term, own), term.lengths
+        shape = tuple(lengths.get(letter, 1) for letter in letters)
+        if part.spec.shape != shape:
+            part = walk.emit(structure.reshape, part, shape=shape)
+        parts.append(part)
+    product = _Term(walk.emit(ew.multiply, *parts), letters)
+    return _summed(walk, product, set(kept))
+
+
+def _matrices(
+    walk: Rewriter, term: _Term, groups: tuple[list[str], ...], lengths: dict[str, int]
+) -> Variable:
+    """A stack of matrices, with an axis for each group of letters that is not empty."""
+    part = _ordered(walk, term, "".join("".join(group) for group in groups))
+    shape = tuple(prod(lengths[letter] for letter in group) for group in groups if group)
+    return part if part.spec.shape == shape else walk.emit(structure.reshape, part, shape=shape)
