@@ -41,7 +41,7 @@ def _place_of_extreme(walk: Rewriter, equation: Equation) -> Variable | None:
     if not isinstance(axis, int) or not x.spec.size:
         return None
     kind, axis = x.spec.dtype.kind, axis % x.spec.ndim
-    if kind not in "bif":
+    if kind not in "biuf":
         return None
     largest = equation.primitive is reduction.argmax
     if kind == "b":
@@ -82,7 +82,7 @@ def _einsum(walk: Rewriter, equation: Equation) -> Variable | None:
     """Diagonals as slices, then products of two operands at a time."""
     dtype = equation.outputs[0].spec.dtype
     variables = equation.inputs
-    if dtype.kind not in "if" or number_kind_of(dtype) is None:
+    if dtype.kind not in "iuf" or number_kind_of(dtype) is None:
         return None
     if not all(v.spec.size and number_kind_of(v.spec.dtype) for v in variables):
         return None

@@ -48,11 +48,16 @@ class Reduction(NamedTuple):
     """The instruction that combines two results, and the intrinsic that reduces a vector."""
 
     real: str
-    integer: str
+    integer: str  # of signed ones: see `of_kind`
     across_real: str
     across_integer: str
     identity: Callable[[NumberKind], Any]  # the value that changes nothing
     takes_bool: bool = False
+
+
+def of_kind(name: str, kind: NumberKind) -> str:
+    """The name of an instruction on integers, if it is that for signed ones."""
+    return f"u{name[1:]}" if name in ("smax", "smin") and kind.is_unsigned else name
 
 
 class Strides(NamedTuple):
@@ -110,14 +115,18 @@ def _floating(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
 
 
 def _compared(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
-    """The kind in which NumPy compares."""
-    common = common_kind([variable.spec for variable in equation.inputs])
-    return None if common is None or common.is_bool else [common] * len(equation.inputs)
+    kinds = _compared_for_equality(equation, out)
+    return None if kinds is None or kinds[0].is_bool else kinds
 
 
 def _compared_for_equality(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
+    """The kind in which NumPy compares."""
     common = common_kind([variable.spec for variable in equation.inputs])
-    return None if common is None else [common] * len(equation.inputs)
+    if common is None:
+        return None
+    if common.is_float and all(v.spec.dtype.kind in "iu" for v in equation.inputs):
+        return None  # no integers hold both; NumPy compares them exactly
+    return [common] * len(equation.inputs)
 
 
 def _asked(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
@@ -192,9 +201,21 @@ def _function(name: str) -> Rule:
     return lambda lanes, kind, *args: lanes.function(name, kind, *args)
 
 
+def _ordering(real: str, integer: str) -> Rule:
+    """A comparison of sizes; that of integers is named by the suffix of `icmp`."""
+
+    def rule(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
+        sign = "u" if kind.is_unsigned else "s"
+        return lanes.op(real if kind.is_float else f"icmp {sign}{integer}", kind, x, y)
+
+    return rule
+
+
 def _absolute(lanes: LaneWriter, kind: NumberKind, x: str) -> str:
     if kind.is_float:
         return lanes.intrinsic("fabs", kind, x)
+    if kind.is_unsigned:
+        return x
     negated = lanes.op("sub", kind, ZERO, x)
     return lanes.select(lanes.op("icmp slt", kind, x, ZERO), kind, negated, x)
 
@@ -204,6 +225,8 @@ def _negative(lanes: LaneWriter, kind: NumberKind, x: str) -> str:
 
 
 def _sign(lanes: LaneWriter, kind: NumberKind, x: str) -> str:
+    if kind.is_unsigned:
+        return lanes.convert(lanes.convert(x, kind, BOOL), BOOL, kind)
     less, more = ("fcmp olt", "fcmp ogt") if kind.is_float else ("icmp slt", "icmp sgt")
     one, minus = lanes.constant(1, kind), lanes.constant(-1, kind)
     zero = lanes.op("fmul", kind, x, ZERO) if kind.is_float else ZERO  # nan stays
@@ -226,13 +249,13 @@ def _extreme(lanes: LaneWriter, kind: NumberKind, x: str, y: str, wins: str) -> 
 def _larger(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
     if kind.is_float and _TAKES_SECOND:
         return _extreme(lanes, kind, x, y, "ogt")
-    return lanes.intrinsic("maximum" if kind.is_float else "smax", kind, x, y)
+    return lanes.intrinsic(of_kind("smax", kind) if not kind.is_float else "maximum", kind, x, y)
 
 
 def _smaller(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
     if kind.is_float and _TAKES_SECOND:
         return _extreme(lanes, kind, x, y, "olt")
-    return lanes.intrinsic("minimum" if kind.is_float else "smin", kind, x, y)
+    return lanes.intrinsic(of_kind("smin", kind) if not kind.is_float else "minimum", kind, x, y)
 
 
 def _clip(lanes: LaneWriter, kind: NumberKind, x: str, low: str, high: str) -> str:
@@ -376,10 +399,10 @@ lowers.state(
 )
 
 for _primitive, _rule in (
-    (ew.less, _either("fcmp olt", "icmp slt")),
-    (ew.less_equal, _either("fcmp ole", "icmp sle")),
-    (ew.greater, _either("fcmp ogt", "icmp sgt")),
-    (ew.greater_equal, _either("fcmp oge", "icmp sge")),
+    (ew.less, _ordering("fcmp olt", "lt")),
+    (ew.less_equal, _ordering("fcmp ole", "le")),
+    (ew.greater, _ordering("fcmp ogt", "gt")),
+    (ew.greater_equal, _ordering("fcmp oge", "ge")),
 ):
     lowers.state(_primitive, entry=VectorRule(_rule, _compared))
 lowers.state(ew.equal, entry=VectorRule(_either("fcmp oeq", "icmp eq"), _compared_for_equality))

@@ -190,7 +190,7 @@ class StepWriter:
             self._zeros(writer, view, buffer.size * kind.size)
             return
         start = self.pointer(writer, view)
-        self.module.fills.add(kind)
+        self.module.fills.add(kind.memory)
         number = str(int(value)) if kind.is_bool else literal(value, kind)
         writer.do(
             f"call void @fill_{kind.memory}(ptr {start}, i64 {buffer.size}, {kind.memory} {number})"
