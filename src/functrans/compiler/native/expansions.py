@@ -63,6 +63,29 @@ def _place_of_extreme(walk: Rewriter, equation: Equation) -> Variable | None:
     return walk.emit(reduction.min, found, axis=(axis,), keepdims=keepdims)
 
 
+_LARGEST_POWER = 64
+
+
+@expands(ew.power)
+def _integer_power(walk: Rewriter, equation: Equation) -> Variable | None:
+    """A power of integers by a known number, as products. They wrap, so their order does not matter."""
+    (x, exponent), out = equation.inputs, equation.outputs[0].spec
+    number = walk.number(exponent)
+    if out.dtype.kind not in "iu" or number is None or exponent.spec.shape:
+        return None
+    if not 0 < number <= _LARGEST_POWER:
+        return None
+    if x.spec.dtype != out.dtype:
+        x = walk.emit(structure.astype, x, dtype=out.dtype)
+    total: Variable | None = None
+    for digit in bin(number)[2:]:
+        if total is not None:
+            total = walk.emit(ew.multiply, total, total)
+        if digit == "1":
+            total = x if total is None else walk.emit(ew.multiply, total, x)
+    return total
+
+
 # einsum as products and sums.
 
 

@@ -20,6 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functrans.compiler.native import mathematics
+from functrans.compiler.native.divisions import (
+    division_fails,
+    floor_divide,
+    remainder,
+    truncated_remainder,
+)
 from functrans.compiler.native.kinds import BOOL, FLOAT64, NumberKind, common_kind, number_kind_of
 from functrans.compiler.native.lanes import ZERO, LaneWriter
 from functrans.compiler.native.strides import BufferView, broadcast, indexed, reshaped, transposed
@@ -42,6 +48,7 @@ class VectorRule(NamedTuple):
     )
     # (lanes, kind, result, *vectors) -> mask of the lanes in which Python's own numbers raise an error
     raises: Rule | None = None
+    warns: bool = False  # whether NumPy warns in these lanes if the numbers are integers
 
 
 class Reduction(NamedTuple):
@@ -172,11 +179,13 @@ def errors_of(lanes: LaneWriter, equation: Equation, result: str, args: list[str
 
 
 def may_raise(equation: Equation) -> bool:
-    """Whether an equation is one of Python's numbers alone, and of an operation that may fail."""
-    if not all(variable.spec.weak for variable in equation.inputs):
-        return False
+    """Whether Python may raise an error, or NumPy warn of integers."""
     entry = lowers.of(equation.primitive)
-    return isinstance(entry, VectorRule) and entry.raises is not None
+    if not isinstance(entry, VectorRule) or entry.raises is None:
+        return False
+    if entry.warns and equation.outputs[0].spec.dtype.kind in "iu":
+        return True
+    return all(variable.spec.weak for variable in equation.inputs)
 
 
 def _are_numbers(equation: Equation) -> bool:
@@ -397,6 +406,12 @@ for _primitive, _rule in (
 lowers.state(
     ew.power, entry=VectorRule(_function("power"), _floating, _power_by_number, _not_finite)
 )
+
+for _primitive, _rule in ((ew.floor_divide, floor_divide), (ew.remainder, remainder)):
+    lowers.state(
+        _primitive, entry=VectorRule(_rule, _arithmetic, raises=division_fails, warns=True)
+    )
+lowers.state(ew.fmod, entry=VectorRule(truncated_remainder, _floating))
 
 for _primitive, _rule in (
     (ew.less, _ordering("fcmp olt", "lt")),
