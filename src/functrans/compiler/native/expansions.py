@@ -12,7 +12,7 @@ from functrans.compiler.native.kinds import number_kind_of
 from functrans.compiler.passes import Rewriter
 from functrans.core.primitive import Rules
 from functrans.graph.graph import Equation, Graph, Variable
-from functrans.ops import contraction, reduction, structure
+from functrans.ops import contraction, reduction, sorting, structure
 from functrans.ops import elementwise as ew
 from functrans.ops.indexing import index
 
@@ -229,3 +229,53 @@ def _matrices(
     part = _ordered(walk, term, "".join("".join(group) for group in groups))
     shape = tuple(prod(lengths[letter] for letter in group) for group in groups if group)
     return part if part.spec.shape == shape else walk.emit(structure.reshape, part, shape=shape)
+
+
+# Sorting.
+
+
+# Entries along the axis, and comparisons of each with each. With more, sorting in NumPy gains more than it
+# costs to leave machine code.
+_FEW, _COMPARISONS = 32, 1 << 14
+
+
+@expands(sorting.argsort)
+def _order_of_few(walk: Rewriter, equation: Equation) -> Variable | None:
+    """An entry's rank is the number of those that come before it; the order is the inverse of the ranks."""
+    (x,) = equation.inputs
+    axis, length = equation.params["axis"] % x.spec.ndim, x.spec.shape[equation.params["axis"]]
+    if length > _FEW or not 0 < x.spec.size * length <= _COMPARISONS:
+        return None
+    if number_kind_of(x.spec.dtype) is None:
+        return None
+    if x.spec.dtype.kind == "b":
+        x = walk.emit(structure.astype, x, dtype=np.dtype(np.uint8))
+    own, other = _spread(walk, x, axis + 1), _spread(walk, x, axis)
+    numbers = np.arange(length)
+    rest = (1,) * (x.spec.ndim - axis - 1)
+    earlier = walk.constant((numbers < numbers[:, None]).reshape(length, length, *rest))
+    # Equal entries keep their order.
+    not_after = walk.emit(ew.logical_not, _precedes(walk, own, other))
+    before = walk.emit(structure.where, earlier, not_after, _precedes(walk, other, own))
+    ranks = _spread(
+        walk, walk.emit(reduction.sum, before, axis=(axis + 1,), keepdims=False), axis + 1
+    )
+    hits = walk.emit(ew.equal, ranks, walk.constant(numbers.reshape(length, *rest)))
+    own_numbers = walk.constant(numbers.reshape(length, 1, *rest))
+    found = walk.emit(structure.where, hits, own_numbers, walk.constant(np.asarray(0)))
+    return walk.emit(reduction.sum, found, axis=(axis,), keepdims=False)
+
+
+def _precedes(walk: Rewriter, x: Variable, y: Variable) -> Variable:
+    """x < y, where nan is the largest."""
+    less = walk.emit(ew.less, x, y)
+    if x.spec.dtype.kind != "f":
+        return less
+    number = walk.emit(ew.logical_not, walk.emit(ew.isnan, x))
+    return walk.emit(ew.logical_or, less, walk.emit(ew.logical_and, number, walk.emit(ew.isnan, y)))
+
+
+def _spread(walk: Rewriter, x: Variable, axis: int) -> Variable:
+    """With a new axis."""
+    shape = (*x.spec.shape[:axis], 1, *x.spec.shape[axis:])
+    return walk.emit(structure.reshape, x, shape=shape)
