@@ -224,3 +224,27 @@ def test_numbers_without_axes():
         with np.errstate(all="ignore"):
             found, expected = native(lambda x: x + x, number), number + number
         assert found == expected and type(found) is type(expected)
+
+
+@pytest.mark.parametrize("number", [300, -1, 2**70])
+def test_python_integers_that_do_not_fit(number):
+    """NumPy raises an error, unless it compares."""
+
+    def assigned(x, place):
+        y = x + x
+        y[place] = number
+        return y
+
+    x = np.arange(4, dtype=np.uint8)
+    for f in (
+        lambda x: assigned(x, 0),
+        lambda x: assigned(x, slice(1, None)),
+        lambda x: assigned(x, np.array([0, 2])),
+        lambda x: x + number,
+        lambda x: np.maximum(x, number),
+    ):
+        with pytest.raises(OverflowError):
+            f(x)
+        with pytest.raises(OverflowError):
+            jit(f, backend="native")(x)
+    same(jit(lambda x: x < number, backend="native")(x), x < number)
