@@ -68,3 +68,36 @@ def test_gradients_and_loops():
 
     assert_trees_close(native(f, x), f(x), rtol=1e-13)
     assert_trees_close(native(grad(f), x), grad(f)(x), rtol=1e-12)
+
+
+STATISTICS = {
+    "median": lambda x: np.median(x, axis=-1),
+    "of an even number": lambda x: np.median(x[..., :4], axis=-1),
+    "along the first axis": lambda x: np.median(x, axis=0),
+    "quantiles": lambda x: np.quantile(x, [0.0, 0.3, 0.75, 1.0], axis=-1),
+    "percentile": lambda x: np.percentile(x, 40, method="lower"),
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16"])
+def test_order_statistics(name, dtype):
+    f = STATISTICS[name]
+    for x in (
+        entries((3, 5), dtype),
+        entries((1, 9), dtype),
+        np.arange(12, dtype=dtype).reshape(2, 6),
+    ):
+        with np.errstate(invalid="ignore"):
+            expected = f(x)
+            found = native(f, x)
+        assert np.asarray(found).dtype == np.asarray(expected).dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == "float32" else 1e-14)
+
+
+def test_gradients_of_order_statistics():
+    x = np.random.default_rng(2).normal(size=(3, 5))
+    x[1, 1] = x[1, 2]
+    for f in STATISTICS.values():
+        loss = grad(lambda x: (f(x) ** 2).sum())  # noqa: B023
+        assert_trees_close(native(loss, x), loss(x), rtol=1e-13)

@@ -12,7 +12,7 @@ from functrans.compiler.native.kinds import number_kind_of
 from functrans.compiler.passes import Rewriter
 from functrans.core.primitive import Rules
 from functrans.graph.graph import Equation, Graph, Variable
-from functrans.ops import contraction, reduction, sorting, structure
+from functrans.ops import contraction, reduction, running, sorting, structure
 from functrans.ops import elementwise as ew
 from functrans.ops.indexing import index
 
@@ -241,9 +241,43 @@ _FEW, _COMPARISONS = 32, 1 << 14
 
 @expands(sorting.argsort)
 def _order_of_few(walk: Rewriter, equation: Equation) -> Variable | None:
-    """An entry's rank is the number of those that come before it; the order is the inverse of the ranks."""
+    """The order is the inverse of the ranks."""
     (x,) = equation.inputs
-    axis, length = equation.params["axis"] % x.spec.ndim, x.spec.shape[equation.params["axis"]]
+    axis = equation.params["axis"] % x.spec.ndim
+    ranks = _ranks(walk, x, axis)
+    if ranks is None:
+        return None
+    length, rest = x.spec.shape[axis], (1,) * (x.spec.ndim - axis - 1)
+    numbers = np.arange(length)
+    places = walk.constant(numbers.reshape(length, *rest))
+    hits = walk.emit(ew.equal, _spread(walk, ranks, axis + 1), places)
+    own = walk.constant(numbers.reshape(length, 1, *rest))
+    found = walk.emit(structure.where, hits, own, walk.constant(np.asarray(0)))
+    return walk.emit(reduction.sum, found, axis=(axis,), keepdims=False)
+
+
+@expands(running.ranked)
+def _ranked_of_few(walk: Rewriter, equation: Equation) -> Variable | None:
+    """Of each row, the entry that has the rank."""
+    x, wanted = equation.inputs
+    known, dtype = walk.constants.get(wanted), x.spec.dtype
+    if known is None or dtype.kind not in "iuf":
+        return None
+    if np.any(known < 0) or np.any(known >= x.spec.shape[-1]):
+        return None  # an error in NumPy
+    ranks = _ranks(walk, x, x.spec.ndim - 1)
+    if ranks is None:
+        return None
+    least = -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+    hits = walk.emit(ew.equal, _spread(walk, ranks, 0), _spread(walk, wanted, wanted.spec.ndim))
+    others = walk.constant(np.asarray(least, dtype))
+    found = walk.emit(structure.where, hits, _spread(walk, x, 0), others)
+    return walk.emit(reduction.max, found, axis=(found.spec.ndim - 1,), keepdims=False)
+
+
+def _ranks(walk: Rewriter, x: Variable, axis: int) -> Variable | None:
+    """How many entries come before each; None if there are many. Equal entries keep their order."""
+    length = x.spec.shape[axis]
     if length > _FEW or not 0 < x.spec.size * length <= _COMPARISONS:
         return None
     if number_kind_of(x.spec.dtype) is None:
@@ -251,19 +285,11 @@ def _order_of_few(walk: Rewriter, equation: Equation) -> Variable | None:
     if x.spec.dtype.kind == "b":
         x = walk.emit(structure.astype, x, dtype=np.dtype(np.uint8))
     own, other = _spread(walk, x, axis + 1), _spread(walk, x, axis)
-    numbers = np.arange(length)
-    rest = (1,) * (x.spec.ndim - axis - 1)
+    numbers, rest = np.arange(length), (1,) * (x.spec.ndim - axis - 1)
     earlier = walk.constant((numbers < numbers[:, None]).reshape(length, length, *rest))
-    # Equal entries keep their order.
     not_after = walk.emit(ew.logical_not, _precedes(walk, own, other))
     before = walk.emit(structure.where, earlier, not_after, _precedes(walk, other, own))
-    ranks = _spread(
-        walk, walk.emit(reduction.sum, before, axis=(axis + 1,), keepdims=False), axis + 1
-    )
-    hits = walk.emit(ew.equal, ranks, walk.constant(numbers.reshape(length, *rest)))
-    own_numbers = walk.constant(numbers.reshape(length, 1, *rest))
-    found = walk.emit(structure.where, hits, own_numbers, walk.constant(np.asarray(0)))
-    return walk.emit(reduction.sum, found, axis=(axis,), keepdims=False)
+    return walk.emit(reduction.sum, before, axis=(axis + 1,), keepdims=False)
 
 
 def _precedes(walk: Rewriter, x: Variable, y: Variable) -> Variable:
