@@ -59,6 +59,8 @@ BINARY = {
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor,
+    "left_shift": np.left_shift,
+    "right_shift": np.right_shift,
     "where": lambda x, y: np.where(x > y, x, y),
 }
 # Between zeros of both signs, NumPy chooses as the processor does.

@@ -114,6 +114,7 @@ def _moved(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
 
 
 def _bits(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
+    """The dtype of the result, unless it is one of floats."""
     return None if out.is_float else [out] * len(equation.inputs)
 
 
@@ -308,6 +309,21 @@ def _invert(lanes: LaneWriter, kind: NumberKind, x: str) -> str:
     return lanes.op("xor", kind, x, lanes.constant(True if kind.is_bool else -1, kind))
 
 
+def _shifted(name: str) -> Rule:
+    """A shift of bits. By as many as there are, or more, it leaves zeros, or copies of the sign."""
+
+    def rule(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
+        inside = lanes.op("icmp ult", kind, y, lanes.constant(8 * kind.size, kind))
+        gone = ZERO
+        if name == "ashr" and not kind.is_unsigned:
+            gone = lanes.op("ashr", kind, x, lanes.constant(8 * kind.size - 1, kind))
+        instruction = "lshr" if name == "ashr" and kind.is_unsigned else name
+        moved = lanes.op(instruction, kind, x, lanes.select(inside, kind, y, ZERO))
+        return lanes.select(inside, kind, moved, gone)
+
+    return rule
+
+
 def _heaviside(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
     step = lanes.select(lanes.op("fcmp ogt", kind, x, ZERO), kind, lanes.constant(1, kind), ZERO)
     step = lanes.select(lanes.op("fcmp oeq", kind, x, ZERO), kind, y, step)
@@ -346,6 +362,8 @@ for _primitive, _rule in (
     (ew.bitwise_or, lambda lanes, kind, x, y: lanes.op("or", kind, x, y)),
     (ew.bitwise_xor, lambda lanes, kind, x, y: lanes.op("xor", kind, x, y)),
     (ew.invert, _invert),
+    (ew.left_shift, _shifted("shl")),
+    (ew.right_shift, _shifted("ashr")),
 ):
     lowers.state(_primitive, entry=VectorRule(_rule, _bits))
 
