@@ -30,14 +30,24 @@ class NumberKind(NamedTuple):
     def is_bool(self) -> bool:
         return self.register == "i1"
 
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether it has no negative numbers; truth values have none, either."""
+        return self.dtype.kind in "ub"
+
 
 FLOAT64 = NumberKind(np.dtype(np.float64), "double", "double", "d")
 FLOAT32 = NumberKind(np.dtype(np.float32), "float", "float", "f")
 INT64 = NumberKind(np.dtype(np.int64), "i64", "i64", "")
 INT32 = NumberKind(np.dtype(np.int32), "i32", "i32", "")
 BOOL = NumberKind(np.dtype(np.bool_), "i1", "i8", "")
+_OTHERS = [
+    NumberKind(np.dtype(f"{name}{bits}"), f"i{bits}", f"i{bits}", "")
+    for name, sizes in (("int", (8, 16)), ("uint", (8, 16, 32, 64)))
+    for bits in sizes
+]
 
-_KINDS = {kind.dtype: kind for kind in (FLOAT64, FLOAT32, INT64, INT32, BOOL)}
+_KINDS = {kind.dtype: kind for kind in (FLOAT64, FLOAT32, INT64, INT32, BOOL, *_OTHERS)}
 
 
 def number_kind_of(dtype: np.dtype[Any]) -> NumberKind | None:
@@ -61,6 +71,10 @@ def literal(value: Any, kind: NumberKind) -> str:
     if kind.is_bool:
         return "true" if value else "false"
     if not kind.is_float:
-        return str(int(value))
+        if type(value) is not int:
+            with np.errstate(invalid="ignore"):
+                value = int(np.asarray(value).astype(kind.dtype))
+        bits = 8 * kind.size
+        return str((value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
     number = float(kind.dtype.type(value))
     return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functrans.compiler.native.instructions import FunctionWriter
-from functrans.compiler.native.kinds import BOOL, NumberKind, literal
+from functrans.compiler.native.kinds import BOOL, INT32, INT64, NumberKind, literal
 
 ZERO = "zeroinitializer"
 
@@ -45,24 +45,43 @@ class LaneWriter:
 
     def convert(self, value: str, kind: NumberKind, to: NumberKind) -> str:
         """What NumPy's astype does between these kinds."""
-        if kind is to:
+        if kind.register == to.register:
             return value
         if to.is_bool:
             return self.op("fcmp une" if kind.is_float else "icmp ne", kind, value, ZERO)
         if kind.is_float and to.is_float:
             name = "fpext" if to.size > kind.size else "fptrunc"
         elif kind.is_float:
-            # For a number that does not fit, NumPy returns the smallest integer, as the processor does.
             return self._to_integer(value, kind, to)
         elif to.is_float:
-            name = "uitofp" if kind.is_bool else "sitofp"
-        elif kind.is_bool:
-            name = "zext"
+            name = "uitofp" if kind.is_unsigned else "sitofp"
+        elif to.size > kind.size or kind.is_bool:
+            name = "zext" if kind.is_unsigned else "sext"
         else:
-            name = "sext" if to.size > kind.size else "trunc"
+            name = "trunc"
         return self.writer.op(f"{name} {self.type(kind)} {value} to {self.type(to)}")
 
     def _to_integer(self, value: str, kind: NumberKind, to: NumberKind) -> str:
+        """As NumPy does on most processors, also with numbers that do not fit.
+
+        These become the smallest of the integers that the processor converts to, of 32 or 64 bits; shorter
+        ones are the last bits of such an integer.
+        """
+        if to.size == 8 and to.is_unsigned:
+            half = self.constant(2.0**63, kind)
+            is_large = self.op("fcmp oge", kind, value, half)
+            number = self._to_signed(
+                self.select(is_large, kind, self.op("fsub", kind, value, half), value), kind, INT64
+            )
+            moved = self.op("xor", INT64, number, self.constant(-(2**63), INT64))
+            return self.select(is_large, INT64, moved, number)
+        if to is INT32 or to is INT64:
+            return self._to_signed(value, kind, to)
+        wide = INT64 if to.size == 4 else INT32
+        return self.convert(self._to_signed(value, kind, wide), wide, to)
+
+    def _to_signed(self, value: str, kind: NumberKind, to: NumberKind) -> str:
+        """A number as an int32 or int64; the smallest of them if it does not fit."""
         bound = 2.0 ** (8 * to.size - 1)
         high = self.op("fcmp olt", kind, value, self.constant(bound, kind))
         low = self.op("fcmp oge", kind, value, self.constant(-bound, kind))

@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 
 from functrans.compiler.native import mathematics
 from functrans.compiler.native.cache import load_code
 from functrans.compiler.native.engine import LOCK, Code
-from functrans.compiler.native.kinds import FLOAT32, FLOAT64
+from functrans.compiler.native.kinds import FLOAT32, FLOAT64, number_kind_of
 from functrans.compiler.native.pool import pool_text
+from functrans.compiler.native.running import running_function
 from functrans.compiler.native.small_matrices import matrix_function
 from functrans.compiler.native.tiles import TileWriter
 from functrans.compiler.native.unpacking import ARGUMENTS
@@ -69,6 +71,10 @@ def provide_declared(declarations: Iterable[str]) -> None:
         elif found and (matrix := re.fullmatch(r"ft_(solve|det|slogdet|cholesky)_([df])", name)):
             kind = FLOAT64 if matrix[2] == "d" else FLOAT32
             _provide((name,), partial(matrix_function, matrix[1], kind))
+        elif chain := re.fullmatch(r"ft_running_(\w+)_(plain|wide)_(\w+)", name):
+            running_kind = number_kind_of(np.dtype(chain[3]))
+            assert running_kind is not None
+            _provide((name,), partial(running_function, chain[1], chain[2], running_kind))
         elif name.startswith("ft_product_"):
             _provide((name,), lambda name=name: _product(name))  # type: ignore[misc]
 

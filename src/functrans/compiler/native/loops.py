@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functrans.compiler.native.gathers import Gatherer
 from functrans.compiler.native.kinds import INT64, NumberKind, literal, number_kind_of
 from functrans.compiler.native.lanes import LaneWriter
-from functrans.compiler.native.lowering import emit, errors_of, operand_kinds
+from functrans.compiler.native.lowering import emit, errors_of, of_kind, operand_kinds
 from functrans.compiler.native.nests import LoopNest
 from functrans.graph.graph import Variable
 
@@ -435,8 +435,8 @@ class KernelWriter(LoopNest):
 
     def combine(self, lanes: LaneWriter, k: int, old: str, value: str) -> str:
         rule, kind = self._reduction(self.items[k]), self._kind(k)
-        name = rule.real if kind.is_float else rule.integer
-        if name in ("maximum", "minimum", "smax", "smin"):
+        name = rule.real if kind.is_float else of_kind(rule.integer, kind)
+        if name in ("maximum", "minimum", "smax", "smin", "umax", "umin"):
             return lanes.intrinsic(name, kind, old, value)
         return lanes.op(name, kind, old, value)
 
@@ -451,7 +451,7 @@ class KernelWriter(LoopNest):
         writer, kind, target = self.writer, self._kind(k), self.targets[k]
         total = self._together(lanes, k, parts)
         rule, vector = self._reduction(self.items[k]), lanes.type(kind)
-        across = rule.across_real if kind.is_float else rule.across_integer
+        across = rule.across_real if kind.is_float else of_kind(rule.across_integer, kind)
         suffix = {"double": "f64", "float": "f32"}.get(kind.register, kind.register)
         full = f"llvm.vector.reduce.{across}.v{self.width}{suffix}"
         if across in ("fadd", "fmul"):

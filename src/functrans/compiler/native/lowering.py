@@ -20,6 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functrans.compiler.native import mathematics
+from functrans.compiler.native.divisions import (
+    division_fails,
+    floor_divide,
+    remainder,
+    truncated_remainder,
+)
 from functrans.compiler.native.kinds import BOOL, FLOAT64, NumberKind, common_kind, number_kind_of
 from functrans.compiler.native.lanes import ZERO, LaneWriter
 from functrans.compiler.native.strides import BufferView, broadcast, indexed, reshaped, transposed
@@ -42,17 +48,23 @@ class VectorRule(NamedTuple):
     )
     # (lanes, kind, result, *vectors) -> mask of the lanes in which Python's own numbers raise an error
     raises: Rule | None = None
+    warns: bool = False  # whether NumPy warns in these lanes if the numbers are integers
 
 
 class Reduction(NamedTuple):
     """The instruction that combines two results, and the intrinsic that reduces a vector."""
 
     real: str
-    integer: str
+    integer: str  # of signed ones: see `of_kind`
     across_real: str
     across_integer: str
     identity: Callable[[NumberKind], Any]  # the value that changes nothing
     takes_bool: bool = False
+
+
+def of_kind(name: str, kind: NumberKind) -> str:
+    """The name of an instruction on integers, if it is that for signed ones."""
+    return f"u{name[1:]}" if name in ("smax", "smin") and kind.is_unsigned else name
 
 
 class Strides(NamedTuple):
@@ -102,6 +114,7 @@ def _moved(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
 
 
 def _bits(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
+    """The dtype of the result, unless it is one of floats."""
     return None if out.is_float else [out] * len(equation.inputs)
 
 
@@ -110,14 +123,18 @@ def _floating(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
 
 
 def _compared(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
-    """The kind in which NumPy compares."""
-    common = common_kind([variable.spec for variable in equation.inputs])
-    return None if common is None or common.is_bool else [common] * len(equation.inputs)
+    kinds = _compared_for_equality(equation, out)
+    return None if kinds is None or kinds[0].is_bool else kinds
 
 
 def _compared_for_equality(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
+    """The kind in which NumPy compares."""
     common = common_kind([variable.spec for variable in equation.inputs])
-    return None if common is None else [common] * len(equation.inputs)
+    if common is None:
+        return None
+    if common.is_float and all(v.spec.dtype.kind in "iu" for v in equation.inputs):
+        return None  # no integers hold both; NumPy compares them exactly
+    return [common] * len(equation.inputs)
 
 
 def _asked(equation: Equation, out: NumberKind) -> list[NumberKind] | None:
@@ -163,11 +180,13 @@ def errors_of(lanes: LaneWriter, equation: Equation, result: str, args: list[str
 
 
 def may_raise(equation: Equation) -> bool:
-    """Whether an equation is one of Python's numbers alone, and of an operation that may fail."""
-    if not all(variable.spec.weak for variable in equation.inputs):
-        return False
+    """Whether Python may raise an error, or NumPy warn of integers."""
     entry = lowers.of(equation.primitive)
-    return isinstance(entry, VectorRule) and entry.raises is not None
+    if not isinstance(entry, VectorRule) or entry.raises is None:
+        return False
+    if entry.warns and equation.outputs[0].spec.dtype.kind in "iu":
+        return True
+    return all(variable.spec.weak for variable in equation.inputs)
 
 
 def _are_numbers(equation: Equation) -> bool:
@@ -192,9 +211,21 @@ def _function(name: str) -> Rule:
     return lambda lanes, kind, *args: lanes.function(name, kind, *args)
 
 
+def _ordering(real: str, integer: str) -> Rule:
+    """A comparison of sizes; that of integers is named by the suffix of `icmp`."""
+
+    def rule(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
+        sign = "u" if kind.is_unsigned else "s"
+        return lanes.op(real if kind.is_float else f"icmp {sign}{integer}", kind, x, y)
+
+    return rule
+
+
 def _absolute(lanes: LaneWriter, kind: NumberKind, x: str) -> str:
     if kind.is_float:
         return lanes.intrinsic("fabs", kind, x)
+    if kind.is_unsigned:
+        return x
     negated = lanes.op("sub", kind, ZERO, x)
     return lanes.select(lanes.op("icmp slt", kind, x, ZERO), kind, negated, x)
 
@@ -204,6 +235,8 @@ def _negative(lanes: LaneWriter, kind: NumberKind, x: str) -> str:
 
 
 def _sign(lanes: LaneWriter, kind: NumberKind, x: str) -> str:
+    if kind.is_unsigned:
+        return lanes.convert(lanes.convert(x, kind, BOOL), BOOL, kind)
     less, more = ("fcmp olt", "fcmp ogt") if kind.is_float else ("icmp slt", "icmp sgt")
     one, minus = lanes.constant(1, kind), lanes.constant(-1, kind)
     zero = lanes.op("fmul", kind, x, ZERO) if kind.is_float else ZERO  # nan stays
@@ -226,13 +259,13 @@ def _extreme(lanes: LaneWriter, kind: NumberKind, x: str, y: str, wins: str) -> 
 def _larger(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
     if kind.is_float and _TAKES_SECOND:
         return _extreme(lanes, kind, x, y, "ogt")
-    return lanes.intrinsic("maximum" if kind.is_float else "smax", kind, x, y)
+    return lanes.intrinsic(of_kind("smax", kind) if not kind.is_float else "maximum", kind, x, y)
 
 
 def _smaller(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
     if kind.is_float and _TAKES_SECOND:
         return _extreme(lanes, kind, x, y, "olt")
-    return lanes.intrinsic("minimum" if kind.is_float else "smin", kind, x, y)
+    return lanes.intrinsic(of_kind("smin", kind) if not kind.is_float else "minimum", kind, x, y)
 
 
 def _clip(lanes: LaneWriter, kind: NumberKind, x: str, low: str, high: str) -> str:
@@ -276,6 +309,21 @@ def _invert(lanes: LaneWriter, kind: NumberKind, x: str) -> str:
     return lanes.op("xor", kind, x, lanes.constant(True if kind.is_bool else -1, kind))
 
 
+def _shifted(name: str) -> Rule:
+    """A shift of bits. By as many as there are, or more, it leaves zeros, or copies of the sign."""
+
+    def rule(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
+        inside = lanes.op("icmp ult", kind, y, lanes.constant(8 * kind.size, kind))
+        gone = ZERO
+        if name == "ashr" and not kind.is_unsigned:
+            gone = lanes.op("ashr", kind, x, lanes.constant(8 * kind.size - 1, kind))
+        instruction = "lshr" if name == "ashr" and kind.is_unsigned else name
+        moved = lanes.op(instruction, kind, x, lanes.select(inside, kind, y, ZERO))
+        return lanes.select(inside, kind, moved, gone)
+
+    return rule
+
+
 def _heaviside(lanes: LaneWriter, kind: NumberKind, x: str, y: str) -> str:
     step = lanes.select(lanes.op("fcmp ogt", kind, x, ZERO), kind, lanes.constant(1, kind), ZERO)
     step = lanes.select(lanes.op("fcmp oeq", kind, x, ZERO), kind, y, step)
@@ -314,6 +362,8 @@ for _primitive, _rule in (
     (ew.bitwise_or, lambda lanes, kind, x, y: lanes.op("or", kind, x, y)),
     (ew.bitwise_xor, lambda lanes, kind, x, y: lanes.op("xor", kind, x, y)),
     (ew.invert, _invert),
+    (ew.left_shift, _shifted("shl")),
+    (ew.right_shift, _shifted("ashr")),
 ):
     lowers.state(_primitive, entry=VectorRule(_rule, _bits))
 
@@ -375,11 +425,17 @@ lowers.state(
     ew.power, entry=VectorRule(_function("power"), _floating, _power_by_number, _not_finite)
 )
 
+for _primitive, _rule in ((ew.floor_divide, floor_divide), (ew.remainder, remainder)):
+    lowers.state(
+        _primitive, entry=VectorRule(_rule, _arithmetic, raises=division_fails, warns=True)
+    )
+lowers.state(ew.fmod, entry=VectorRule(truncated_remainder, _floating))
+
 for _primitive, _rule in (
-    (ew.less, _either("fcmp olt", "icmp slt")),
-    (ew.less_equal, _either("fcmp ole", "icmp sle")),
-    (ew.greater, _either("fcmp ogt", "icmp sgt")),
-    (ew.greater_equal, _either("fcmp oge", "icmp sge")),
+    (ew.less, _ordering("fcmp olt", "lt")),
+    (ew.less_equal, _ordering("fcmp ole", "le")),
+    (ew.greater, _ordering("fcmp ogt", "gt")),
+    (ew.greater_equal, _ordering("fcmp oge", "ge")),
 ):
     lowers.state(_primitive, entry=VectorRule(_rule, _compared))
 lowers.state(ew.equal, entry=VectorRule(_either("fcmp oeq", "icmp eq"), _compared_for_equality))

@@ -8,7 +8,6 @@ from typing import Any
 from functrans.compiler.native.control_code import PARAMETERS
 from functrans.compiler.native.engine import JOINED
 from functrans.compiler.native.instructions import FunctionWriter
-from functrans.compiler.native.kinds import NumberKind
 from functrans.compiler.native.library import provide_declared, provide_vector_function
 from functrans.compiler.native.plan import Plan
 from functrans.compiler.native.python_call import AddressTable, EntryWriter
@@ -36,7 +35,7 @@ class NativeModule:
         self.vector_functions: set[tuple[str, str, int]] = set()
         self.kernels: dict[str, str] = {}  # the text of each kernel -> its name
         self.functions: list[str] = []  # that run steps
-        self.fills: set[NumberKind] = set()
+        self.fills: set[str] = set()  # types in memory
         self.tables: dict[tuple[int, ...], str] = {}  # integers in memory -> their name
         self.regions: dict[Any, tuple[str, int]] = {}  # bodies: their names, and their work
         self.work = 0
@@ -70,7 +69,7 @@ class NativeModule:
             *entry.globals,
             *sorted(self.declarations),
             *(self._kernel(text, name) for text, name in self.kernels.items()),
-            *(_fill_function(kind) for kind in self.fills),
+            *(_fill_function(memory) for memory in sorted(self.fills)),
             *self.functions,
             body,
             entry_text,
@@ -167,8 +166,7 @@ def _constant(name: str, numbers: tuple[int, ...]) -> str:
     return f"{name} = internal constant [{len(numbers)} x i64] [{entries}]"
 
 
-def _fill_function(kind: NumberKind) -> str:
-    memory = kind.memory
+def _fill_function(memory: str) -> str:
     return f"""define internal void @fill_{memory}(ptr %p, i64 %n, {memory} %value) {{
 entry:
   br label %loop

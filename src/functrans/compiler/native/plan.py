@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -79,6 +79,12 @@ def is_native(
     if isinstance(entry, (Strides, Parts)):
         templates = equation.params.get("templates", (equation.params.get("template", ()),))
         entries = [entry for template in templates for entry in template]
+        values = equation.inputs
+        if ARRAY in entries:
+            values = values[: 2 if equation.primitive is update else 1]
+        kind = number_kind_of(equation.outputs[0].spec.dtype)
+        if kind is None or not _all_fit(values, [kind] * len(values), constants, integers):
+            return False
         if ARRAY in entries:
             return all(
                 entry is ARRAY or isinstance(entry, (slice, type(None))) for entry in entries
@@ -97,9 +103,19 @@ def is_native(
         columns = right[-1] if len(right) > 1 else 1
         return is_loop(rows, left[-1], columns, kind.size) or find_blas() is not None
     kinds = operand_kinds(equation)
-    return kinds is not None and all(
+    return kinds is not None and _all_fit(equation.inputs, kinds, constants, integers)
+
+
+def _all_fit(
+    variables: Sequence[Variable],
+    kinds: Sequence[NumberKind],
+    constants: Mapping[Variable, Any],
+    integers: Mapping[Variable, Bounds],
+) -> bool:
+    """Whether the Python integers among some variables fit into the kinds that they are converted to."""
+    return all(
         _fits(bound, kind)
-        for v, kind in zip(equation.inputs, kinds, strict=True)
+        for v, kind in zip(variables, kinds, strict=True)
         if is_python_integer(v.spec)
         for bound in (integers[v] if v in integers else (constants[v],))
     )

@@ -112,11 +112,24 @@ def _joined(x: Bounds, y: Bounds) -> Bounds:
     return min(x[0], y[0]), max(x[1], y[1])
 
 
+def _quotient(x: Bounds, y: Bounds) -> Bounds:
+    """Of x // y: no larger than x. That y is 0 is noticed when it is."""
+    most = max(abs(x[0]), abs(x[1]))
+    return (0 if x[0] >= 0 and y[0] >= 0 else -most, most)
+
+
+def _remainder(x: Bounds, y: Bounds) -> Bounds:
+    """Of x % y: it has the sign of y."""
+    return min(y[0], 0), max(y[1], 0)
+
+
 _RULES: dict[Any, Callable[..., Bounds]] = {
     ew.add: lambda x, y: (x[0] + y[0], x[1] + y[1]),
     ew.subtract: lambda x, y: (x[0] - y[1], x[1] - y[0]),
     ew.multiply: _multiplied,
     ew.square: lambda x: _multiplied(x, x),
+    ew.floor_divide: _quotient,
+    ew.remainder: _remainder,
     ew.negative: lambda x: (-x[1], -x[0]),
     ew.positive: lambda x: x,
     ew.absolute: lambda x: (0, max(abs(x[0]), abs(x[1]))),

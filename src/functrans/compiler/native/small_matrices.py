@@ -42,8 +42,13 @@ class MatrixStep(NamedTuple):
         """All memory that the step reads or writes."""
         return [*self.operands, *self.results, self.work]
 
-    def call(self, writer: FunctionWriter, pointers: list[str], work: str) -> None:
+    @property
+    def operations(self) -> int:
+        return self.matrices * self.sizes[0] ** 3
+
+    def call(self, writer: FunctionWriter, pointers: list[str]) -> None:
         """Write the calls, one for each of the stack."""
+        *pointers, work = pointers
         kind = self.work.buffer.kind
         name = f"ft_{self.name}_{kind.letter}"
 
@@ -81,7 +86,7 @@ def _plan(plan: Plan, equation: Equation) -> None:
     columns = inputs[1].spec.shape[-1] if primitive is solve else 0
     out = outputs[0].spec
     stack = out.shape[:-2] if primitive in (solve, cholesky) else out.shape
-    operands = [_in_order(plan, v) for v in inputs]
+    operands = [in_order(plan, v) for v in inputs]
     results = [plan.block(v) for v in outputs]
     strides = [0 if v.spec.ndim == 2 else prod(v.spec.shape[-2:]) for v in inputs]
     strides += [prod(v.spec.shape[len(stack) :]) for v in outputs]
@@ -93,7 +98,8 @@ def _plan(plan: Plan, equation: Equation) -> None:
         plan.values[variable] = PlannedValue(len(plan.steps) - 1, view=view)
 
 
-def _in_order(plan: Plan, variable: Variable) -> BufferView:
+def in_order(plan: Plan, variable: Variable) -> BufferView:
+    """A value in memory, in C order."""
     view = plan.memory(variable)
     fits = view.buffer.role != "identity" and view.strides == c_strides(view.shape)
     return view if fits else plan.copied(variable)

@@ -21,6 +21,7 @@ from functrans.compiler.native.products import (
     is_small,
     is_tiled,
 )
+from functrans.compiler.native.running import RunningStep
 from functrans.compiler.native.small_matrices import MatrixStep
 from functrans.compiler.native.strides import BufferView
 from functrans.compiler.native.threads import (
@@ -70,11 +71,9 @@ class StepWriter:
                 self._call_kernel(writer, step)
             elif isinstance(step, Product):
                 self._call_product(writer, step)
-            elif isinstance(step, MatrixStep):
-                views = (*step.operands, *step.results)
-                pointers = [self.pointer(writer, view) for view in views]
-                step.call(writer, pointers, self.pointer(writer, step.work))
-                self.module.work += step.matrices * step.sizes[0] ** 3
+            elif isinstance(step, (MatrixStep, RunningStep)):
+                step.call(writer, [self.pointer(writer, view) for view in step.views])
+                self.module.work += step.operations
             else:
                 call_control(self, writer, step)
         writer.do("ret void")
@@ -191,7 +190,7 @@ class StepWriter:
             self._zeros(writer, view, buffer.size * kind.size)
             return
         start = self.pointer(writer, view)
-        self.module.fills.add(kind)
+        self.module.fills.add(kind.memory)
         number = str(int(value)) if kind.is_bool else literal(value, kind)
         writer.do(
             f"call void @fill_{kind.memory}(ptr {start}, i64 {buffer.size}, {kind.memory} {number})"
