@@ -47,8 +47,8 @@ def factorization(
 
     def pull_back(g: Any, saved: Any) -> Any:
         out, a, params = saved
-        g = tuple(x if x is None else np.conj(x) for x in g) if outputs else np.conj(g)
-        return np.conj(pull(g, out, a, **params))
+        g = tuple(map(conjugate, g)) if outputs else conjugate(g)
+        return conjugate(pull(g, out, a, **params))
 
     def shape(specs: tuple[ArraySpec, ...], params: Any) -> Any:
         *lead, m, n = specs[0].shape
@@ -96,6 +96,11 @@ def dtypes_for(dtype: np.dtype[Any]) -> dict[str, np.dtype[Any]]:
 def H(x: Any) -> Any:
     """The conjugate transpose."""
     return np.conj(x.mT) if dtype_of(x).kind == "c" else x.mT
+
+
+def conjugate(x: Any) -> Any:
+    """The conjugate, without the copy that np.conj makes of real numbers; None stays."""
+    return np.conj(x) if x is not None and dtype_of(x).kind == "c" else x
 
 
 def hermitian(x: Any) -> Any:
