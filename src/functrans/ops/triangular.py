@@ -52,9 +52,9 @@ def _triangular_solve(a: Any, b: Any, lower: bool, transposed: bool, unit_diagon
 
 
 def _check_regular(a: Any) -> None:
-    zero = np.diagonal(a, axis1=-2, axis2=-1) == 0
-    if zero.any():
-        place = int(np.argwhere(zero)[0][-1])
+    diagonal = a.diagonal(0, -2, -1)
+    if not diagonal.all():
+        place = int(np.argwhere(diagonal == 0)[0][-1])
         raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {place}")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.views import link
-from functrans.ops import access, contraction, structure
+from functrans.ops import access, contraction, indexing, structure
 from functrans.surface.table import (
     as_array,
     axis_tuple,
@@ -141,9 +141,18 @@ def cross(
     if lengths == {2}:  # the third component alone
         return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
     x, y = _in_space(x), _in_space(y)
-    after, before = [1, 2, 0], [2, 0, 1]
-    product = x[..., after] * y[..., before] - x[..., before] * y[..., after]
+    product = _turned(x, _AFTER) * _turned(y, _BEFORE) - _turned(x, _BEFORE) * _turned(y, _AFTER)
     return np.moveaxis(product, -1, axisc)
+
+
+_AFTER, _BEFORE = np.array([1, 2, 0]), np.array([2, 0, 1])
+_AFTER.flags.writeable = _BEFORE.flags.writeable = False
+
+
+def _turned(x: Any, places: Any) -> Any:
+    """x[..., places]"""
+    template = (*(slice(None),) * (ndim_of(x) - 1), indexing.ARRAY)
+    return indexing.index(x, places, template=template)
 
 
 def _in_space(x: Any) -> Any:

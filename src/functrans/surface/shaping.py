@@ -424,7 +424,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def _diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
     if type(a) is np.ndarray:
         return np.diagonal(a, offset, axis1, axis2)
-    x = moveaxis(a, (axis1, axis2), (-2, -1))
+    last = ndim_of(a) - 2, ndim_of(a) - 1
+    x = a if (axis1, axis2) == last and last[0] >= 0 else moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = shape_of(x)[-2:]
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     along = np.arange(length)
@@ -462,7 +463,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
-    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
+    return _diagonal(as_array(a), offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
 
 
 # Taking and sorting.
