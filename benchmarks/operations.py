@@ -1,4 +1,6 @@
-"""Gradients of single NumPy functions, eager, next to HIPS autograd's: python -m benchmarks.operations.
+"""Gradients of single NumPy functions, eager, next to HIPS autograd's.
+
+    python -m benchmarks.operations [--quick] [--only NAME]
 
 Each line is the gradient of a scalar function of arrays, for a small and a larger size, and the time of
 functrans divided by that of autograd. benchmarks/eager.py measures whole programs and more peers.

@@ -331,7 +331,9 @@ def tile(A: Any, reps: Any) -> Any:
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     x = as_array(a)
-    if axis is None or not ndim_of(x):
+    if axis is None and ndim_of(x) == 1:
+        axis = 0
+    elif axis is None or not ndim_of(x):
         x, axis = ravel(x), 0 if axis is None else axis
     axis, counts, shape = axis_index(axis, ndim_of(x)), concrete(repeats), shape_of(x)
     if (
