@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -148,9 +149,18 @@ def _einsum(*operands: Any, subscripts: str) -> Any:
     if loses_digits(operands, subscripts):
         return exact_einsum(operands, subscripts)
     # The optimizing path calls BLAS, but takes about 20 microseconds to set up.
-    large = sum(np.size(operand) for operand in operands) > 4096 or len(operands) > 2
+    large = len(operands) > 2 or (
+        sum([np.size(operand) for operand in operands]) > 4096 and _sums(subscripts)
+    )
     result = np.einsum(subscripts, *operands, optimize=large)
     return result if result.ndim else result[()]  # as NumPy does by default
+
+
+@lru_cache(maxsize=1024)
+def _sums(subscripts: str) -> bool:
+    """Whether anything is added up."""
+    inputs, output = subscripts.split("->")
+    return not set(inputs) <= {*output, ","}
 
 
 def _split(subscripts: str) -> tuple[list[str], str]:
@@ -167,29 +177,39 @@ def _einsum_jvp(out: Any, args: Any, tangents: Any, params: Any) -> Any:
     return total
 
 
-def _einsum_back(k: int, g: Any, args: tuple[Any, ...], spec: ArraySpec, subscripts: str) -> Any:
-    """The cotangent of operand k: contract the output's cotangent with all other operands."""
+@lru_cache(maxsize=1024)
+def _adjoint(k: int, subscripts: str) -> tuple[str, tuple[int, ...], str, str]:
+    """How the cotangent of operand k comes from that of the output and the other operands.
+
+    The subscripts that contract these, in this order; the axes of the operand whose letter occurs before (a
+    diagonal), each with one more operand, an identity matrix, which ties the second name of its letter to the
+    first; the letters of the result; and a letter for each axis of the operand.
+    """
     inputs, output = _split(subscripts)
-    term, shape = inputs[k], spec.shape
-    operands, terms = [g], [output]
-    for j, other in enumerate(args):
-        if j != k:
-            operands.append(other)
-            terms.append(inputs[j])
-    # A letter that occurs twice in the operand (a diagonal) gets a second name, tied by an identity matrix.
+    terms = [output, *inputs[:k], *inputs[k + 1 :]]
     spare = iter(letter for letter in string.ascii_letters if letter not in subscripts)
-    target = ""
-    for axis, letter in enumerate(term):
+    target, twins = "", []
+    for axis, letter in enumerate(inputs[k]):
         if letter in target:
             twin = next(spare)
-            operands.append(np.eye(shape[axis], dtype=spec.dtype))
+            twins.append(axis)
             terms.append(letter + twin)
             letter = twin
         target += letter
     # A letter that occurs nowhere else was summed over: its axis is restored by broadcasting.
     present = set("".join(terms))
     reachable = "".join(letter for letter in target if letter in present)
-    result = einsum(*operands, subscripts=f"{','.join(terms)}->{reachable}")
+    return f"{','.join(terms)}->{reachable}", tuple(twins), reachable, target
+
+
+def _einsum_back(k: int, g: Any, args: tuple[Any, ...], spec: ArraySpec, subscripts: str) -> Any:
+    """The cotangent of operand k: contract the output's cotangent with all other operands."""
+    equation, twins, reachable, target = _adjoint(k, subscripts)
+    shape = spec.shape
+    identities = [np.eye(shape[axis], dtype=spec.dtype) for axis in twins]
+    result = einsum(g, *args[:k], *args[k + 1 :], *identities, subscripts=equation)
+    if reachable == target and shape_of(result) == shape:
+        return result
     lengths = dict(zip(reachable, shape_of(result), strict=True))
     result = np.reshape(result, tuple(lengths.get(letter, 1) for letter in target))
     # If all others have length 1, they were broadcast to this operand's length.
@@ -255,17 +275,22 @@ def canonical_subscripts(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
     else:
         text, arrays = _from_sublists(operands)
     arrays = [as_operand(array) for array in arrays]
+    return _explicit(text, tuple([len(shape_of(array)) for array in arrays])), arrays
+
+
+@lru_cache(maxsize=1024)
+def _explicit(text: str, ndims: tuple[int, ...]) -> str:
+    """Subscripts for operands with so many axes, explicit and without ellipsis."""
     inputs, arrow, output = text.partition("->")
     terms = inputs.split(",")
-    if len(terms) != len(arrays):
-        raise ValueError(f"einsum: {text!r} has {len(terms)} terms for {len(arrays)} operands")
-    ndims = [len(shape_of(array)) for array in arrays]
+    if len(terms) != len(ndims):
+        raise ValueError(f"einsum: {text!r} has {len(terms)} terms for {len(ndims)} operands")
     spare = [x for x in reversed(string.ascii_letters) if x not in text]
     longest = max(
         (n - len(t) + 3 for t, n in zip(terms, ndims, strict=True) if "..." in t), default=0
     )
     if longest < 0 or longest > len(spare):
-        raise ValueError(f"einsum: {text!r} does not match operands with {ndims} dimensions")
+        raise ValueError(f"einsum: {text!r} does not match operands with {list(ndims)} dimensions")
     dots = "".join(spare[:longest])
     for k, (term, ndim) in enumerate(zip(terms, ndims, strict=True)):
         if "..." in term:
@@ -284,7 +309,7 @@ def canonical_subscripts(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
     for letter in output:
         if letter not in "".join(terms):
             raise ValueError(f"einsum: the output index {letter!r} does not occur in an operand")
-    return f"{','.join(terms)}->{output}", arrays
+    return f"{','.join(terms)}->{output}"
 
 
 def _from_sublists(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from functrans.core.shapes import dtype_of
-from functrans.ops.factorization import H, factorization, inverse
+from functrans.core.dispatch import Tracer
+from functrans.core.evaluate import as_constant
+from functrans.core.shapes import dtype_of, shape_of
+from functrans.ops.factorization import H, conjugate, factorization, inverse
 from functrans.ops.gaps import rounding
 from functrans.ops.singular import svd
 from functrans.ops.structure import stop_gradient
@@ -40,7 +42,7 @@ slogdet = factorization(
 )
 
 
-def _cofactors(a: Any) -> Any:
+def _cofactors(determinant: Any, a: Any) -> Any:
     """The matrix of cofactors: the derivative of det A with respect to A, even where A is singular.
 
     With K = M^-1 of the bordered matrix M = [[A, U], [V^H, W]], Jacobi's identity for complementary
@@ -57,6 +59,9 @@ def _cofactors(a: Any) -> Any:
         return np.ones(a.shape, dtype)
     if n == 2:
         return _adjugate_of_two(a).mT
+    from_inverse = _cofactors_of_regular(determinant, a)
+    if from_inverse is not None:
+        return from_inverse
     finite = np.all(np.isfinite(a), axis=(-2, -1), keepdims=True)
     a = np.where(finite, a, 0)
     u, s, vh = svd(stop_gradient(a))
@@ -79,6 +84,51 @@ def _cofactors(a: Any) -> Any:
     return np.where(finite, np.where(hopeless, 0, adjugate).mT, np.nan)
 
 
+def _cofactors_of_regular(determinant: Any, a: Any) -> Any:
+    """det(A) A^-T, which is several times as fast, or None if it might be less precise, or A is not known.
+
+    It loses a factor of the condition number in precision, as the determinant itself does. Each further
+    derivative is a difference of products of inverses, and loses more: hence the lower limit for them.
+    """
+    (plain, orders), (value, _) = _known(a), _known(determinant)
+    if type(plain) is not np.ndarray or not plain.size:
+        return None
+    numbers = np.finfo(plain.dtype)
+    with np.errstate(all="ignore"):
+        try:
+            inverted = np.linalg.inv(plain)
+        except np.linalg.LinAlgError:
+            return None
+        condition, size = _frobenius(plain) * _frobenius(inverted), np.abs(value)
+        limit = numbers.eps ** (-0.5 / (orders + 1))
+        regular = (condition <= limit) & (numbers.tiny <= size) & (size <= numbers.max)
+        if not regular.all():
+            return None
+    if orders:
+        inverted = inverse(a)
+    return _for_matrices(determinant) * inverted.mT
+
+
+def _for_matrices(x: Any) -> Any:
+    """One number per matrix, in a shape that broadcasts against the matrices."""
+    return np.expand_dims(x, (-2, -1)) if shape_of(x) else x
+
+
+def _known(value: Any) -> tuple[Any, int]:
+    """The value without its derivatives, plain if no other interpreter holds it, and how many they are."""
+    orders = 0
+    while isinstance(value, Tracer) and value.interpreter.differentiates:
+        value, orders = value.interpreter.concrete(value), orders + 1
+    return as_constant(value), orders
+
+
+def _frobenius(a: Any) -> Any:
+    if a.ndim == 2 and a.dtype.kind == "f":
+        flat = a.ravel(order="K")
+        return np.sqrt(flat.dot(flat))
+    return np.linalg.norm(a, axis=(-2, -1))
+
+
 def _adjugate_of_two(a: Any) -> Any:
     """[[d, -b], [-c, a]] for [[a, b], [c, d]]."""
     signs = np.array([[1, -1], [-1, 1]], dtype_of(a))
@@ -88,7 +138,7 @@ def _adjugate_of_two(a: Any) -> Any:
 det = factorization(
     "det",
     np.linalg.det,
-    lambda tangent, out, a: (_cofactors(a) * tangent).sum(axis=(-2, -1)),
-    lambda g, out, a: np.expand_dims(g, (-2, -1)) * np.conj(_cofactors(a)),
+    lambda tangent, out, a: (_cofactors(out, a) * tangent).sum(axis=(-2, -1)),
+    lambda g, out, a: _for_matrices(g) * conjugate(_cofactors(out, a)),
     " same",
 )

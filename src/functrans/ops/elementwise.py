@@ -171,6 +171,8 @@ UFUNCS[np.degrees] = rad2deg
 
 def safe_ratio(one: Any, other: Any) -> Any:
     """one / other, and 0 where other is 0, without a NumPy warning."""
+    if type(other) is np.float64 and isinstance(one, float):  # the norm of one vector
+        return one / other if other else np.float64(0)
     return np.where(other == 0, 0, one / np.where(other == 0, 1, other))
 
 

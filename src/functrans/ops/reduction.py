@@ -142,8 +142,28 @@ def _tied(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
     return evenly((x == out) | (x != x), axis, x.dtype)
 
 
+def _quotients(x: Any, axis: tuple[int, ...]) -> Any:
+    """The product of all divided by each, or None if that is not the product of the others.
+
+    It is not with zeros, infinities or nan, nor if a product left the range of normal numbers on the way,
+    which the processor reports.
+    """
+    try:
+        with np.errstate(divide="raise", over="raise", under="raise", invalid="raise"):
+            product = np.multiply.reduce(x, axis, keepdims=True)
+            if (product == product).all():
+                return product / x
+    except FloatingPointError:
+        pass
+    return None
+
+
 def _product_of_others(out: Any, x: Any, axis: tuple[int, ...]) -> Any:
     """prod_{j != i} x_j, correct even for zeros: the product before i times the product after i."""
+    if type(x) is np.ndarray and x.dtype.kind == "f":
+        quotients = _quotients(x, axis)
+        if quotients is not None:
+            return quotients
     rest = tuple(a for a in range(x.ndim) if a not in axis)
     lined_up = np.transpose(x, rest + axis)
     count = math.prod(x.shape[a] for a in axis)

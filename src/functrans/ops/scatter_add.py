@@ -60,8 +60,12 @@ def _flat(arrays: tuple[Any, ...], lead: tuple[int, ...]) -> Any:
     """Several index arrays as one index array into the flattened axes."""
     if len(arrays) == 1:
         return np.asarray(arrays[0])  # a graph may have a Python int
+    try:
+        return np.ravel_multi_index(arrays, lead)  # checks the range
+    except (ValueError, TypeError):  # some count from the end
+        pass
     wrapped = [np.where(a < 0, a + n, a) for a, n in zip(arrays, lead, strict=True)]
-    return np.ravel_multi_index(np.broadcast_arrays(*wrapped), lead)  # checks the range
+    return np.ravel_multi_index(np.broadcast_arrays(*wrapped), lead)
 
 
 def _within(place: Any, rows: int) -> bool:

@@ -40,10 +40,14 @@ def _reshape_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Array
     return out
 
 
+def _reshape(x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
+
+
 reshape = linear(
     "reshape",
-    lambda x, shape: np.reshape(x, shape),
-    lambda g, x_shape, shape: np.reshape(g, x_shape),
+    _reshape,
+    lambda g, x_shape, shape: _reshape(g, x_shape),
     batch=_batch_reshape,
     shape=_reshape_spec,
     kind="shape",
@@ -71,10 +75,14 @@ def _transpose_spec(specs: tuple[ArraySpec, ...], params: dict[str, Any]) -> Arr
     return ArraySpec(tuple([spec.shape[axis] for axis in axes]), spec.dtype)
 
 
+def _transpose(x: Any, axes: tuple[int, ...]) -> Any:
+    return x.transpose(axes) if type(x) is np.ndarray else np.transpose(x, axes)
+
+
 transpose = linear(
     "transpose",
-    lambda x, axes: np.transpose(x, axes),
-    lambda g, x_shape, axes: np.transpose(g, inverse_permutation(axes)),
+    _transpose,
+    lambda g, x_shape, axes: _transpose(g, inverse_permutation(axes)),
     batch=_batch_transpose,
     shape=_transpose_spec,
     kind="shape",

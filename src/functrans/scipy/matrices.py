@@ -21,6 +21,7 @@ from functrans.ops.contraction import swap
 from functrans.ops.factorization import H
 from functrans.ops.families import batch_elementwise, result_spec
 from functrans.ops.gaps import smallest_gap
+from functrans.ops.triangular import triangular_solve
 from functrans.scipy.loading import load
 from functrans.transforms.derivatives import stop_gradient, vjp
 
@@ -108,58 +109,6 @@ def transpose_of_jvp(primitive: Primitive) -> Rule:
         return bare(vjp(pushforward, *zeros)[1](g))
 
     return lambda mask, out, args, params: (pull, (mask, out, args, params))
-
-
-# Triangular systems: x = T⁻¹ b with T one triangle of a, or its transpose.
-
-
-def _triangular_solve(a: Any, b: Any, lower: bool, transposed: bool, unit_diagonal: bool) -> Any:
-    options = {"lower": lower, "trans": int(transposed), "unit_diagonal": unit_diagonal}
-    if a.ndim == 2 and b.ndim > 2:  # one matrix, many right-hand sides: all are columns
-        columns = np.moveaxis(b, -2, 0)
-        out = sl.solve_triangular(a, columns.reshape((len(a), -1)), check_finite=False, **options)
-        return np.moveaxis(out.reshape(columns.shape), 0, -2)
-    if a.ndim == b.ndim == 2:
-        return sl.solve_triangular(a, b, check_finite=False, **options)
-    return over_stack(sl.solve_triangular, a, b, check_finite=False, **options)
-
-
-def _read(a: Any, lower: bool, transposed: bool, unit_diagonal: bool) -> Any:
-    """The part of a, or of its tangent, that is in T: without a unit diagonal, which is constant."""
-    part = triangle(a, lower, -1 if unit_diagonal else 0)
-    return swap(part) if transposed else part
-
-
-def _triangular_jvp(x: Any, args: Any, tangents: Any, params: Any) -> Any:
-    # T x = b, so T dx = db - dT x.
-    (a, _), (a_tangent, b_tangent) = args, tangents
-    change = b_tangent
-    if a_tangent is not None:
-        moved = _read(a_tangent, **params) @ x
-        change = -moved if change is None else change - moved
-    return triangular_solve(a, change, **params)
-
-
-def _triangular_pull(g: Any, saved: Any) -> Any:
-    mask, x, args, params = saved
-    back = triangular_solve(args[0], g, **{**params, "transposed": not params["transposed"]})
-    cotangents = [None, back]
-    if mask & 1:
-        outer = -back @ swap(x)
-        outer = swap(outer) if params["transposed"] else outer
-        cotangents[0] = _read(outer, params["lower"], False, params["unit_diagonal"])
-    return unbroadcast(cotangents, mask, args)
-
-
-triangular_solve = Primitive(
-    "triangular_solve",
-    _triangular_solve,
-    jvp=_triangular_jvp,
-    vjp=lambda mask, out, args, params: (_triangular_pull, (mask, out, args, params)),
-    batch=batch_elementwise,
-    shape=lead_spec(_triangular_solve, lambda a, b: (square_shape(a, sides=b[:1])[0], b[1])),
-    kind="linear algebra",
-)
 
 
 def _solve(a: Any, b: Any, lower: bool, transposed: bool = False, unit: bool = False) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from functrans.core.shapes import dtype_of, shape_of
+from functrans.ops import reduction
 from functrans.ops.elementwise import root_of_squares
 from functrans.surface.linalg import as_matrices, as_square, inv, slogdet, svd
 from functrans.surface.table import (
@@ -49,7 +50,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
 
 def _euclidean(a: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     squares = (a * np.conj(a)).real if dtype_of(a).kind == "c" else a * a
-    return root_of_squares(np.sum(squares, axis=axes, keepdims=bool(keepdims)))
+    return root_of_squares(reduction.sum(squares, axis=axes, keepdims=bool(keepdims)))
 
 
 def _largest(a: Any, axes: tuple[int, ...], keepdims: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from functrans.core.shapes import dtype_of, shape_of
 from functrans.core.views import link
-from functrans.ops import access, contraction
+from functrans.ops import access, contraction, indexing, structure
 from functrans.surface.table import (
     as_array,
     axis_tuple,
@@ -52,7 +52,9 @@ def inner(a: Any, b: Any, /) -> Any:
 @implements(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     refuse("outer", out=out)
-    return as_array(a).reshape((-1, 1)) * as_array(b).reshape((1, -1))
+    x, y = as_array(a), as_array(b)
+    column = structure.reshape(x, shape=(prod(shape_of(x)), 1))
+    return column * structure.reshape(y, shape=(1, prod(shape_of(y))))
 
 
 @implements(np.vdot)
@@ -78,9 +80,17 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     summed = prod(lengths)
     rows = prod(shape_of(x)[k] for k in x_rest)
     columns = prod(shape_of(y)[k] for k in y_rest)
-    x_matrix = np.transpose(x, (*x_rest, *left)).reshape((rows, summed))
-    y_matrix = np.transpose(y, (*right, *y_rest)).reshape((summed, columns))
-    return contraction.matmul(x_matrix, y_matrix).reshape(shape)
+    x_matrix = _arranged(x, (*x_rest, *left), (rows, summed))
+    y_matrix = _arranged(y, (*right, *y_rest), (summed, columns))
+    out = contraction.matmul(x_matrix, y_matrix)
+    return out if shape_of(out) == shape else structure.reshape(out, shape=shape)
+
+
+def _arranged(x: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """The axes in this order, then the shape; not a view for users, so nothing records that it is one."""
+    if axes != tuple(range(len(axes))):
+        x = structure.transpose(x, axes=axes)
+    return x if shape_of(x) == shape else structure.reshape(x, shape=shape)
 
 
 @implements(np.einsum)
@@ -105,9 +115,10 @@ def kron(a: Any, b: Any) -> Any:
     ndim = max(ndim_of(x), ndim_of(y))
     x_shape = (1,) * (ndim - ndim_of(x)) + shape_of(x)
     y_shape = (1,) * (ndim - ndim_of(y)) + shape_of(y)
-    x_wide = x.reshape(tuple(n for length in x_shape for n in (length, 1)))
-    y_wide = y.reshape(tuple(n for length in y_shape for n in (1, length)))
-    return (x_wide * y_wide).reshape(tuple(m * n for m, n in zip(x_shape, y_shape, strict=True)))
+    x_wide = structure.reshape(x, shape=tuple(n for length in x_shape for n in (length, 1)))
+    y_wide = structure.reshape(y, shape=tuple(n for length in y_shape for n in (1, length)))
+    shape = tuple(m * n for m, n in zip(x_shape, y_shape, strict=True))
+    return structure.reshape(x_wide * y_wide, shape=shape)
 
 
 @implements(np.einsum_path)
@@ -130,9 +141,18 @@ def cross(
     if lengths == {2}:  # the third component alone
         return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
     x, y = _in_space(x), _in_space(y)
-    after, before = [1, 2, 0], [2, 0, 1]
-    product = x[..., after] * y[..., before] - x[..., before] * y[..., after]
+    product = _turned(x, _AFTER) * _turned(y, _BEFORE) - _turned(x, _BEFORE) * _turned(y, _AFTER)
     return np.moveaxis(product, -1, axisc)
+
+
+_AFTER, _BEFORE = np.array([1, 2, 0]), np.array([2, 0, 1])
+_AFTER.flags.writeable = _BEFORE.flags.writeable = False
+
+
+def _turned(x: Any, places: Any) -> Any:
+    """x[..., places]"""
+    template = (*(slice(None),) * (ndim_of(x) - 1), indexing.ARRAY)
+    return indexing.index(x, places, template=template)
 
 
 def _in_space(x: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,12 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
     wanted = static_ints(shape if isinstance(shape, (tuple, list)) else (shape,))
     old = shape_of(x)
     if -1 in wanted:
-        known = int(np.prod([n for n in wanted if n != -1], dtype=int))
-        size = int(np.prod(old, dtype=int))
+        known = prod([n for n in wanted if n != -1])
+        size = prod(old)
         if wanted.count(-1) > 1 or (known == 0 and size) or (known and size % known):
             raise ValueError(f"cannot reshape array of size {size} into shape {wanted}")
         wanted = tuple((size // known if known else 0) if n == -1 else n for n in wanted)
-    if int(np.prod(wanted, dtype=int)) != int(np.prod(old, dtype=int)):
+    if prod(wanted) != prod(old):
         raise ValueError(f"cannot reshape array of shape {old} into shape {wanted}")
     if order == "F":
         return transpose(reshape(transpose(x), wanted[::-1], copy=copy))
@@ -330,10 +331,19 @@ def tile(A: Any, reps: Any) -> Any:
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     x = as_array(a)
-    if axis is None or not ndim_of(x):
+    if axis is None and ndim_of(x) == 1:
+        axis = 0
+    elif axis is None or not ndim_of(x):
         x, axis = ravel(x), 0 if axis is None else axis
-    axis = axis_index(axis, ndim_of(x))
-    return take(x, np.repeat(np.arange(shape_of(x)[axis]), concrete(repeats)), axis)
+    axis, counts, shape = axis_index(axis, ndim_of(x)), concrete(repeats), shape_of(x)
+    if (
+        type(counts) is int and counts > 1
+    ):  # spread along a new axis, over which the gradient adds up
+        before, n, after = shape[:axis], shape[axis], shape[axis + 1 :]
+        column = structure.reshape(x, shape=(*before, n, 1, *after))
+        spread = structure.broadcast_to(column, shape=(*before, n, counts, *after))
+        return structure.reshape(structure.copy(spread), shape=(*before, n * counts, *after))
+    return take(x, np.repeat(np.arange(shape[axis]), counts), axis)
 
 
 @implements(np.flip)
@@ -416,11 +426,14 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def _diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
     if type(a) is np.ndarray:
         return np.diagonal(a, offset, axis1, axis2)
-    x = moveaxis(a, (axis1, axis2), (-2, -1))
+    last = ndim_of(a) - 2, ndim_of(a) - 1
+    x = a if (axis1, axis2) == last and last[0] >= 0 else moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = shape_of(x)[-2:]
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     along = np.arange(length)
-    return x[..., along + max(-offset, 0), along + max(offset, 0)]
+    places = (along - offset, along) if offset < 0 else (along, along + offset if offset else along)
+    template = (*(slice(None),) * (ndim_of(x) - 2), indexing.ARRAY, indexing.ARRAY)
+    return indexing.index(x, *places, template=template)
 
 
 @implements(np.linalg.diagonal)
@@ -452,7 +465,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
-    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
+    return _diagonal(as_array(a), offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
 
 
 # Taking and sorting.

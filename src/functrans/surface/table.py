@@ -107,6 +107,10 @@ def axis_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:
         return (axis % ndim,)
+    if type(axis) is tuple or type(axis) is list:
+        axes = tuple([k % ndim for k in axis if type(k) is int and -ndim <= k < ndim])
+        if len(axes) == len(axis) == len(set(axes)):  # the common case, without the calls
+            return axes
     return normalize_axis_tuple(axis, ndim)
 
 

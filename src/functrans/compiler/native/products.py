@@ -5,16 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
-from glob import glob
-from os.path import dirname, join
 from typing import NamedTuple
-
-import numpy as np
 
 from functrans.compiler.native.instructions import FunctionWriter
 from functrans.compiler.native.kinds import NumberKind, literal
 from functrans.compiler.native.strides import BufferView
 from functrans.compiler.native.tiles import ROWS
+from functrans.core.blas import numpy_blas
 
 _SMALL = 32**3  # multiplications; with fewer, a call to BLAS costs more than the arithmetic
 # Loops over matrices that stay in the cache are as fast as BLAS, and need no threads, if their rows do not
@@ -44,13 +41,10 @@ class Blas(NamedTuple):
 @cache
 def find_blas() -> Blas | None:
     """The BLAS that NumPy's wheels have loaded, or the one that SciPy provides, or None."""
-    for path in glob(join(dirname(np.__file__), "..", "numpy.libs", "*openblas*")):
-        try:
-            library = ctypes.CDLL(path)
-            found = {"d": library.scipy_dgemm_64_, "f": library.scipy_sgemm_64_}
-        except (OSError, AttributeError):
-            continue
-        return Blas({k: _address(ctypes.cast(f, ctypes.c_void_p)) for k, f in found.items()}, "i64")
+    functions = numpy_blas("dgemm", "sgemm")
+    if functions is not None:
+        dgemm, sgemm = (_address(ctypes.cast(f, ctypes.c_void_p)) for f in functions)
+        return Blas({"d": dgemm, "f": sgemm}, "i64")
     try:
         from scipy.linalg import cython_blas
     except ImportError:

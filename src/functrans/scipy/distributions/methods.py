@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cached_property
 from types import MethodType
 from typing import Any
 
@@ -99,7 +100,7 @@ class Method:
         frozen.__doc__ = self.__doc__
         return frozen
 
-    @property
+    @cached_property
     def call(self) -> Callable[..., Any]:
         formula, name = self.formula, self.__name__
 

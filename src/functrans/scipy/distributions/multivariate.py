@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from functrans.core import errors
-from functrans.core.shapes import shape_of
+from functrans.core.shapes import dtype_of, shape_of
+from functrans.ops.triangular import triangular_solve
 from functrans.scipy import linalg
 from functrans.scipy.distributions.family import ss
 from functrans.scipy.distributions.methods import FrozenDistribution, Method
@@ -27,7 +28,8 @@ _LOG_2PI = math.log(2 * math.pi)
 
 
 def _floating(x: Any) -> Any:
-    return as_array(x).astype(np.float64)
+    array = as_array(x)
+    return array if dtype_of(array) == np.float64 and ndim_of(array) else array.astype(np.float64)
 
 
 def _read_place(mean: Any, matrix: Any) -> tuple[int, Any, Any]:
@@ -71,7 +73,7 @@ def _log_determinant(factor: Any) -> Any:
 def _distance(factor: Any, gap: Any) -> Any:
     """gap · matrix⁻¹ · gap along the last axis."""
     rows = gap.reshape((-1, shape_of(gap)[-1]))
-    white = linalg.solve_triangular(factor, rows.T, lower=True)
+    white = triangular_solve(factor, rows.T, lower=True, transposed=False, unit_diagonal=False)
     return np.sum(white * white, axis=0).reshape(shape_of(gap)[:-1])
 
 
@@ -127,12 +129,12 @@ class multivariate_normal(_Placed):
     @property
     def mean(self) -> Any:
         """The mean."""
-        return _read_place(*self.args[:2])[1]
+        return _read_place(*self.args[:2])[1].copy()
 
     @property
     def cov(self) -> Any:
         """The covariance matrix."""
-        return _read_place(*self.args[:2])[2]
+        return _read_place(*self.args[:2])[2].copy()
 
     @Method
     def logpdf(
@@ -219,12 +221,12 @@ class multivariate_t(_Placed):
     @property
     def loc(self) -> Any:
         """The center."""
-        return _read_place(*self.args[:2])[1]
+        return _read_place(*self.args[:2])[1].copy()
 
     @property
     def shape(self) -> Any:
         """The matrix of scales."""
-        return _read_place(*self.args[:2])[2]
+        return _read_place(*self.args[:2])[2].copy()
 
     @property
     def df(self) -> Any:

@@ -11,6 +11,7 @@ from functrans.core.shapes import dtype_of, shape_of
 from functrans.ops import factorization, singular
 from functrans.ops.factorization import H, from_triangle
 from functrans.ops.structure import stop_gradient
+from functrans.ops.triangular import triangular_solve
 from functrans.scipy import matrices
 from functrans.scipy.bands import banded_solve, from_bands, transposed_bands
 from functrans.scipy.delegation import delegates
@@ -83,7 +84,7 @@ def solve_triangular(
     if transpose == 2 and dtype_of(matrix).kind == "c":
         matrix = np.conj(matrix)
     columns, vector = with_columns(b, shape_of(matrix)[-1], "solve_triangular")
-    out = matrices.triangular_solve(
+    out = triangular_solve(
         matrix,
         columns,
         lower=bool(lower),
