@@ -1,6 +1,6 @@
 """Gradients of single NumPy functions, eager, next to HIPS autograd's.
 
-    python -m benchmarks.operations [--quick] [--only NAME]
+    python benchmarks/operations.py [--quick] [--only NAME]
 
 Each line is the gradient of a scalar function of arrays, for a small and a larger size, and the time of
 functrans divided by that of autograd. benchmarks/eager.py measures whole programs and more peers.
@@ -13,9 +13,13 @@ import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.timing import Timing, measure
 

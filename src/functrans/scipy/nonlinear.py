@@ -39,7 +39,7 @@ def _solver(name: str, title: str) -> Any:
     >>> from functrans import grad
     >>> from functrans.scipy.optimize import {name}
     >>> def solution(a):
-    ...     return {name}(lambda x: 0.5 * (a - x**3), np.ones(1), f_tol=1e-6)[0]
+    ...     return {name}(lambda x: 0.2 * (a - x**3), np.ones(1), f_tol=1e-6)[0]
     >>> round(float(grad(solution)(1.5)), 4)
     0.2544
     """,
