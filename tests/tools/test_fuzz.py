@@ -139,15 +139,15 @@ def broken_sine(monkeypatch):
 
 
 def test_a_wrong_rule_is_found_and_shrinks_to_a_few_lines(broken_sine, monkeypatch):
-    monkeypatch.setattr(
-        "tools.fuzz.judging._SLOW", math.inf
-    )  # what is compared depends on the time
+    monkeypatch.setattr("tools.fuzz.judging._SLOW", math.inf)  # compare all, however long it takes
     failures = [
         failure
-        for number in range(6)
+        for number in range(12)
         for failure in judge_program(Seeded(4, number), ft, Tally(), ALONE)
     ]
     assert failures
+    # Which of them are found depends on the other libraries at hand; the simplest comes first.
+    failures.sort(key=lambda failure: len(failure.layers))
     small = min((shrunk(failure, ft) for failure in failures[:4]), key=lambda f: len(f.layers))
     assert len(small.layers) == 1
     assert len(small.program.statements) <= 1
