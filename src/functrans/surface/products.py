@@ -112,6 +112,8 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
 @implements(np.kron)
 def kron(a: Any, b: Any) -> Any:
     x, y = _factor(a), _factor(b)
+    if not ndim_of(x) or not ndim_of(y):
+        return np.multiply(x, y)
     ndim = max(ndim_of(x), ndim_of(y))
     x_shape = (1,) * (ndim - ndim_of(x)) + shape_of(x)
     y_shape = (1,) * (ndim - ndim_of(y)) + shape_of(y)
