@@ -1,7 +1,10 @@
 """docs/scipy-coverage.md says what running SciPy's functions on traced values shows."""
 
 import re
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from tests.support.scipy_runner import examine
 from tools.scipy_coverage import CLASSES, NOT, PARTLY, WORKS, committed, missing, row, sections
 
 VERSION, TABLES = committed()
+ROOT = Path(__file__).resolve().parents[2]
 SAME_VERSION = scipy.__version__ == VERSION
 NAMES = [(section, name) for section in sections() for name in section.names]
 needs_version = pytest.mark.skipif(not SAME_VERSION, reason=f"the page is about SciPy {VERSION}")
@@ -38,7 +42,22 @@ def kind_of(line):
 
 
 def check(section, name):
-    assert str(row(section, name)) == TABLES[section.title][name]
+    expected = TABLES[section.title][name]
+    if str(row(section, name)) != expected:
+        # SciPy's functions learn from the calls before them, of other tests: the page is about the first.
+        assert row_of_first_calls(section, name) == expected
+
+
+def row_of_first_calls(section, name):
+    """A row of the table, found by a process of its own."""
+    program = (
+        "from tools.scipy_coverage import row, sections\n"
+        f"(section,) = [s for s in sections() if s.title == {section.title!r}]\n"
+        f"print(row(section, {name!r}))"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return run.stdout.strip()
 
 
 @needs_version
