@@ -49,7 +49,7 @@ def check(section, name):
 
 
 def row_of_first_calls(section, name):
-    """A row of the table, found by a process of its own."""
+    """A row of the table, found in a fresh process."""
     program = (
         "from tools.scipy_coverage import row, sections\n"
         f"(section,) = [s for s in sections() if s.title == {section.title!r}]\n"

@@ -127,7 +127,7 @@ class NativeModule:
     def _body(self, size: int) -> str:
         """The function that runs everything.
 
-        It returns 0; 1 if there is no memory; 2 if NumPy has to do it, because an index is out of range,
+        It returns 0; 1 if it runs out of memory; 2 if NumPy has to do it, because an index is out of range,
         for example; or 3 if Python has an exception to raise.
         """
         writer = FunctionWriter()
